@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import solver as sw
-from solver.grid import Storage
+from solver.grid import Fourier, Storage
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
 from solver.plan.of_run import place
@@ -124,7 +124,9 @@ class Run:
 
     def values(self) -> dict[str, np.ndarray]:
         """The fields as stored, without padding."""
-        return {name: unpadded(self.state.field[name], self.equation.grid_of(name)) for name in self.equation.fields}
+        return {
+            name: unpadded(self.state.field[name], self.equation.space(name).fourier) for name in self.equation.fields
+        }
 
     def program(self) -> Program:
         """What the compiled steps do."""
@@ -158,7 +160,7 @@ def _indices(shape: tuple[int, ...]) -> list[Any]:
 
 def unpadded(array: Any, grid: sw.Grid) -> np.ndarray:
     """Modes on the host, without padding."""
-    shape = Storage("modes", grid.real).logical_shape(array.shape, grid)
+    shape = Storage("modes", Fourier(grid.real)).logical_shape(array.shape, grid)
     return sw.gather(array)[tuple(slice(n) for n in shape)]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         io as io,
         operators as operators,
         outputs as outputs,
+        spaces as spaces,
         steppers as steppers,
     )
     from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
@@ -64,6 +65,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import open_run as open_run
+    from solver.spaces import Space as Space
     from solver.steppers import State as State, hand_over as hand_over, initial_state as initial_state
     from solver.written import Text as Text
     from solver.written.expressions import (

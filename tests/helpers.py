@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from solver.equations.field import Field
+from solver.spaces.field import Field
 
 PAGES_MADE = {"equations/index.md", "commands.md"}  # by docs/made_pages.py, when the site is built
 # equations of each kind that a text can have, and one that is split: for what tries the machinery behind all equations,

@@ -17,13 +17,13 @@ from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.equations.base import Equation, SplitEquation
-from solver.equations.field import MoreFields
 from solver.equations.system import PeriodicSystem
 from solver.equations.written import Written
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.initial.functions import from_function
 from solver.outputs.base import Output
+from solver.spaces.field import MoreFields
 from solver.steppers.base import Stepper
 
 C = TypeVar("C", bound=type)

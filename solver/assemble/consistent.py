@@ -11,9 +11,9 @@ from solver.assemble.number_range import check_range
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
-from solver.equations.field import fields_of
 from solver.equations.written import Written
 from solver.loop import check_end, signature
+from solver.spaces.field import fields_of
 
 
 def resolve(config: Config, *, from_start: bool = True) -> Config:

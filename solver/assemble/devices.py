@@ -11,11 +11,11 @@ import jax
 from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from solver.config import Config, ConfigError
-from solver.equations.field import fields_of
 from solver.fft import Method
 from solver.grid import Layout
 from solver.mesh import device_groups, device_mesh, mesh_axes
 from solver.outputs.at_points import Selection
+from solver.spaces.field import fields_of
 
 
 def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:

@@ -22,21 +22,16 @@ def plan_lines(plan: Plan) -> list[str]:
     per_step = plan.transforms
     is_rounded = plan.exchange_precision != "grid" and plan.exchanged_bytes
     sent = f", in {plan.exchange_precision}" if is_rounded else ""
-    ways = {True: "forward", False: "inverse"}
+    ways, axes = {True: "forward", False: "inverse"}, ", ".join(plan.spectral_axes)
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [
         f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
         f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
-        f"# spectral:     {_shape(plan.spectral)} retained ({_axes(plan)}), {_shape(plan.spectral_block)} per device",
+        f"# spectral:     {_shape(plan.spectral)} retained ({axes}), {_shape(plan.spectral_block)} per device",
         *_idle(plan),
-        f"# transforms:   {transforms} per step",
+        f"# transforms:   {transforms or 'none of Fourier'} per step",
         f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
     ]
-
-
-def _axes(plan: Plan) -> str:
-    """The order in which modes are stored, by the names of their axes."""
-    return {1: "kx", 2: "ky, kx", 3: "ky, kz, kx"}[len(plan.spectral)]
 
 
 def derivation_lines(equation: PeriodicSystem) -> list[str]:
@@ -48,13 +43,13 @@ def derivation_lines(equation: PeriodicSystem) -> list[str]:
 
 def _idle(plan: Plan) -> list[str]:
     """A line on devices that hold no modes, since rows are dealt out in equal numbers; none if all hold some."""
-    rows, each = plan.spectral[0], plan.spectral_block[0]
+    rows, each, name = plan.spectral[0], plan.spectral_block[0], plan.spectral_axes[0]
     filled = math.ceil(rows / each)
     if plan.pencils > 1 or filled == plan.slabs:
         return []
     return [
-        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of ky, {each} to a "
-        f"device, fill {filled}"
+        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of {name}, {each} "
+        f"to a device, fill {filled}"
     ]
 
 

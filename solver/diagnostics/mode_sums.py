@@ -11,64 +11,66 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.grid import Grid
+from solver.grid import Modes
 
 Term: TypeAlias = tuple[Any, Array, Array]  # weight · (from real parts + from imaginary parts) of each stored mode
 Density: TypeAlias = tuple[Term, ...]  # terms that add up
-ModeSum: TypeAlias = Mapping[Grid, Density]  # a sum that is not worked out yet: over the modes of each of these grids
+ModeSum: TypeAlias = Mapping[Modes, Density]  # a sum that is not worked out yet: over each of these sets of modes
 
 
-def product(a_hat: Array, b_hat: Array, grid: Grid, weight: ArrayLike = 1) -> ModeSum:
+def product(a_hat: Array, b_hat: Array, modes: Modes, weight: ArrayLike = 1) -> ModeSum:
     """Σ_k weight(k) Re(â* b̂), summed over components: ⟨a · b⟩ where the weight is 1.
 
     Args:
-        a_hat, b_hat: coefficients `(…, *grid.spectral_shape)`.
-        grid: of the coefficients.
-        weight: broadcasts against `grid.spectral_shape`.
+        a_hat, b_hat: coefficients `(…, *modes.spectral_shape)`.
+        modes: of the coefficients; a `Grid` is that of Fourier modes.
+        weight: broadcasts against `modes.spectral_shape`.
     """
-    a_hat, b_hat = (v.reshape(-1, *grid.spectral_shape) for v in (a_hat, b_hat))
+    a_hat, b_hat = (v.reshape(-1, *modes.spectral_shape) for v in (a_hat, b_hat))
     # component by component: XLA sums over a leading axis 4 times slower on CPUs
     real = sum(a.real * b.real for a, b in zip(a_hat, b_hat, strict=True))
     imaginary = sum(a.imag * b.imag for a, b in zip(a_hat, b_hat, strict=True))
-    return {grid: ((weight * grid.mode_weights(), real, imaginary),)}
+    return {modes: ((weight * modes.mode_weights(), real, imaginary),)}
 
 
 def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:
     """a + factor · b."""
     total = dict(a)
-    for grid, terms in b.items():
-        total[grid] = (*total.get(grid, ()), *((factor * weight, *parts) for weight, *parts in terms))
+    for modes, terms in b.items():
+        total[modes] = (*total.get(modes, ()), *((factor * weight, *parts) for weight, *parts in terms))
     return total
 
 
 def summed(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
     """The numbers that sums over modes stand for, on every device; 0 for an empty one.
 
-    All sums over one grid are one loop over what they are made of, and one all-reduce.
+    All sums over one set of modes are one loop over what they are made of, and one all-reduce.
     """
-    return _added_up(sums, dtype, lambda grid, densities: _sums_of_lines(densities).sum(axis=range(1, grid.dimensions)))
+    return _added_up(
+        sums, dtype, lambda modes, densities: _sums_of_lines(densities).sum(axis=range(1, modes.dimensions))
+    )
 
 
 def summed_by_device(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
     """As `summed`, without the all-reduce: arrays `(devices,)` of each device's own sums, split over the devices."""
-    return _added_up(sums, dtype, lambda grid, densities: _by_device(_sums_of_lines(densities), grid))
+    return _added_up(sums, dtype, lambda modes, densities: _by_device(_sums_of_lines(densities), modes))
 
 
 def _added_up(
-    sums: Sequence[ModeSum], dtype: Any, values_of: Callable[[Grid, Sequence[Density]], Iterable[Array]]
+    sums: Sequence[ModeSum], dtype: Any, values_of: Callable[[Modes, Sequence[Density]], Iterable[Array]]
 ) -> list[Array]:
-    """The values of sums over modes, from those of what each has of one grid."""
+    """The values of sums over modes, from those of what each has of one set of modes."""
     totals = [jnp.zeros((), dtype)] * len(sums)
-    for grid in dict.fromkeys(grid for asked in sums for grid in asked):
-        holding = [i for i, asked in enumerate(sums) if grid in asked]
-        for i, value in zip(holding, values_of(grid, [sums[i][grid] for i in holding]), strict=True):
+    for modes in dict.fromkeys(modes for asked in sums for modes in asked):
+        holding = [i for i, asked in enumerate(sums) if modes in asked]
+        for i, value in zip(holding, values_of(modes, [sums[i][modes] for i in holding]), strict=True):
             totals[i] = totals[i] + value
     return totals
 
 
-def _by_device(lines: Array, grid: Grid) -> Array:
+def _by_device(lines: Array, modes: Modes) -> Array:
     """Sums of lines `(sum, ky, kz)` as sums of what each device holds, `(sum, devices)`."""
-    slabs, pencils = grid.layout.slabs, grid.layout.pencils
+    slabs, pencils = modes.parts
     rows, columns = (*lines.shape[1:], 1, 1)[:2]
     blocks = lines.reshape(len(lines), slabs, rows // slabs, pencils, columns // pencils)
     return blocks.sum(axis=(2, 4)).reshape(len(lines), -1)

@@ -8,26 +8,27 @@ from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Complex, Float, Inexact
 
 from solver.diagnostics.mode_sums import product, summed
 from solver.diagnostics.sums import nearest_shell, sum_by_index
-from solver.grid import Grid
+from solver.grid import Grid, Modes
 
 
-def mean_square(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
-    """⟨|u|²⟩ over the box, summed over components, by Parseval: Σ_k |û|². One all-reduce."""
-    return mean_product(u_hat, u_hat, grid)
+def mean_square(u_hat: Inexact[Array, ...], modes: Modes) -> Float[Array, ""]:
+    """⟨|u|²⟩ over the box, summed over components, by Parseval: Σ_k |û|² on a grid. One all-reduce."""
+    return mean_product(u_hat, u_hat, modes)
 
 
-def mean_product(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ""]:
-    """⟨a · b⟩ over the box (its real part), summed over components, by Parseval: Σ_k Re(â* b̂). One all-reduce."""
-    return summed([product(a_hat, b_hat, grid)], grid.dtype)[0]
+def mean_product(a_hat: Inexact[Array, ...], b_hat: Inexact[Array, ...], modes: Modes) -> Float[Array, ""]:
+    """⟨a · b⟩ over the box (its real part), summed over components, by Parseval: Σ_k Re(â* b̂) on a grid. One
+    all-reduce."""
+    return summed([product(a_hat, b_hat, modes)], modes.dtype)[0]
 
 
-def weighted_mean_square(u_hat: Complex[Array, ...], weight: Array, grid: Grid) -> Float[Array, ""]:
+def weighted_mean_square(u_hat: Inexact[Array, ...], weight: Array, modes: Modes) -> Float[Array, ""]:
     """Σ_k weight(k) |û|², summed over components; `weight` broadcasts against coefficients."""
-    return summed([product(u_hat, u_hat, grid, weight)], grid.dtype)[0]
+    return summed([product(u_hat, u_hat, modes, weight)], modes.dtype)[0]
 
 
 def shell_width(grid: Grid, axes: Sequence[int] | None = None) -> float:

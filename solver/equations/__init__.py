@@ -5,7 +5,6 @@ from typing import Any
 from solver.discovery import public_class, public_names
 from solver.equations.base import Equation as Equation, SplitEquation as SplitEquation, advection_rate as advection_rate
 from solver.equations.companion import Companion as Companion
-from solver.equations.field import Field as Field
 from solver.equations.idle_forcing import IdleForcing as IdleForcing
 from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.equations.reporting import Reporting as Reporting
@@ -14,6 +13,7 @@ from solver.equations.system import PeriodicSystem as PeriodicSystem, require as
 from solver.equations.unsolved_modes import UnsolvedModes as UnsolvedModes
 from solver.equations.write import write as write
 from solver.equations.written import Written as Written
+from solver.spaces.field import Field as Field
 
 
 def __getattr__(name: str) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.mhd import Vector
 from solver.equations.written import Written
 from solver.operators import Fields
+from solver.spaces.field import Field
 from solver.written import Text
 
 

@@ -18,21 +18,20 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
-from solver.diagnostics.mode_sums import product
 from solver.equations.budget import BUDGET, Budget, columns, rates_of_sums
 from solver.equations.changes import Changes
 from solver.equations.companion import Companion, check_companions, named_companions, together
 from solver.equations.driven import Driven
 from solver.equations.energy_budget import EnergyBudget
-from solver.equations.field import Field
 from solver.equations.kicks import with_work_of_kicks
 from solver.equations.reporting import Reporting
 from solver.equations.start_changes import Shares, shares_removed
 from solver.equations.system import PeriodicSystem, compiled
-from solver.fft import Transform, max_over_points
+from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
+from solver.spaces import FourierSpace, NotInSpace, Space
+from solver.spaces.field import Field
 from solver.written import Text
 
 
@@ -77,6 +76,9 @@ class Equation(Reporting):
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
         self._check_bodies()
+        for space in self.spaces.values():
+            if self.grid.layout.shifts_phase and not space.moves_points:
+                raise ValueError(f"dealias {self.grid.dealias!r}: field {space.name} is of {space}, which cannot shift")
         for name in together({BUDGET: EnergyBudget()}, self.beside()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
@@ -87,6 +89,10 @@ class Equation(Reporting):
                 raise ValueError(
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
+            try:
+                _ = self.space(name).fourier
+            except NotInSpace as error:
+                raise ValueError(f"forcing {forcing.name}: {error}") from None
             forcing.check(self, name)
 
     def _check_bodies(self) -> None:
@@ -134,7 +140,7 @@ class Equation(Reporting):
         By default ½⟨|u|²⟩ of each field, and none with a series of the equation's own.
         """
         whole = lambda name: self.counted(name, fields[name], 0.5)  # noqa: E731
-        return {column: 0.5 * mean_square(whole(name), self.grid_of(name)) for column, name in self._budgeted()}
+        return {column: 0.5 * self.space(name).mean_square(whole(name)) for column, name in self._budgeted()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Rates of change of each of the `energies`, by cause; their sum is its time derivative [energy/time].
@@ -143,7 +149,7 @@ class Equation(Reporting):
         fields; series.csv has the integrals since its start. All-reduces only.
         """
         causes = {"linear": changes.linear, "nonlinear": changes.nonlinear, "forcing": changes.forcing}
-        power = lambda name, change: product(self.counted(name, fields[name]), change[name], self.grid_of(name))  # noqa: E731
+        power = lambda name, change: self.space(name).product(self.counted(name, fields[name]), change[name])  # noqa: E731
         budget = {
             column: {cause: power(name, change) for cause, change in causes.items() if name in change}
             for column, name in self._budgeted()
@@ -164,26 +170,18 @@ class Equation(Reporting):
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
         return Driven(self, dict(forcing), key, step)
 
-    @property
-    def transform(self) -> Transform:
-        return Transform(self.grid, self.method, self.shift)
-
-    def transform_of(self, name: str) -> Transform:
-        return Transform(self.grid_of(name), self.method, self.shift)
+    def space(self, name: str) -> Space:
+        return FourierSpace(name, self.fields[name], self.grid, self.method, self.shift)
 
     def field_storage(self) -> dict[str, Storage]:
-        return {name: Storage("modes", field.real) for name, field in self.fields.items()}
+        return {name: space.storage for name, space in self.spaces.items()}
 
     def start_from(self, u: Fields) -> tuple[Fields, Shares]:
-        sampled = self._each_kind(lambda name, values: self._exact_transform(name).forward(values), u)
-        return self.to_manifold(sampled), shares_removed(u, sampled, self.fields, self.grid)
+        sampled = self._each_kind(lambda space, values: space.exact.forward(values), u)
+        return self.to_manifold(sampled), shares_removed(u, sampled, self.spaces)
 
     def to_physical(self, fields: Fields) -> Fields:
-        return self._each_kind(lambda name, u_hat: self._exact_transform(name).inverse(u_hat), fields)
-
-    def _exact_transform(self, name: str) -> Transform:
-        """The transform of a field for what is done once, not in every step: it sends numbers as they are."""
-        return Transform(self.grid_of(name), self.method.without_rounding, self.shift)
+        return self._each_kind(lambda space, u_hat: space.exact.inverse(u_hat), fields)
 
     def coefficients(self, fields: Fields) -> Fields:
         return self.fields_alone(fields)

@@ -12,10 +12,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.system import need
 from solver.equations.written import Written
 from solver.operators import Fields, split_waves
+from solver.spaces.field import Field
 from solver.written import Text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jax.typing import ArrayLike
 
-from solver.equations.field import Field
+from solver.spaces.field import Field
 from solver.written.matrices import without_divergence
 from solver.written.text import Text
 from solver.written.tree import WrittenError

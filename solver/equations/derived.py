@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from solver.diagnostics.gradients import gradient_tensor, q_criterion
 from solver.equations import reporting
-from solver.equations.field import Field
 from solver.operators import Fields, curl
+from solver.spaces.field import Field
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
 
 
 def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
-    transform = equation.transform_of(name) if name in equation.fields else equation.transform
+    transform = equation.space(name).fourier_transform if name in equation.fields else equation.transform
     hats = lambda fields: reporting.vectors(equation, fields)[name]  # noqa: E731
     units = equation.fields[name].units if name in equation.fields else "length/time"
     rate = "1/time" if units == "length/time" else f"{units}/length"

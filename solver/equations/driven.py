@@ -18,10 +18,10 @@ from solver.equations.changes import Changes
 from solver.equations.companion import Companion
 from solver.equations.energy_budget import EnergyBudget
 from solver.equations.kicks import kicks, prepared_kicks
-from solver.equations.manifold import constrained
 from solver.equations.system import forcing_key
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, uniform
+from solver.spaces.manifold import constrained
 from solver.static import Program
 
 SHIFT_KEY = 2**31 - 2  # beside that of the forcings
@@ -122,8 +122,8 @@ class Driven(eqx.Module):
         linear = self.equation.linear().apply(self.equation.fields_alone(own)) if needed else {}
         for name, forcing in forcings.items():
             change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
-            forces[name] = forcing.force(self.forcing[name], own[name], self.equation.grid_of(name), *change)
-        return constrained(forces, self.equation.fields, self.grid)
+            forces[name] = forcing.force(self.forcing[name], own[name], self.equation.space(name).fourier, *change)
+        return constrained(forces, self.equation.spaces)
 
     def _constrained(self, nonlinear: Fields) -> Fields:
         """N that meets the constraints of its fields.
@@ -132,7 +132,7 @@ class Driven(eqx.Module):
         """
         if self.equation.keeps_constraints:
             return nonlinear
-        return constrained(nonlinear, self.equation.fields, self.grid)
+        return constrained(nonlinear, self.equation.spaces)
 
     def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
         """What the forcings that kick make of the size of a step alone, by field name; empty where none does."""

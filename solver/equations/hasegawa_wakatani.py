@@ -8,8 +8,8 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.field import Field
 from solver.equations.written import Written
+from solver.spaces.field import Field
 from solver.written import Text
 
 

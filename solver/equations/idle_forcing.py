@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
 from solver.operators import Fields
 
 ROUNDING = 100.0  # machine epsilons of the field: rounding errors are smaller
@@ -35,11 +34,11 @@ def idle_forcings(equation: Any, fields: Fields) -> dict[str, Array]:
     """
     found = {}
     for name, forcing in equation.forcings().items():
-        grid = equation.grid_of(name)
-        modes = forcing.multiplied_modes(grid)
+        space = equation.space(name)
+        modes = forcing.multiplied_modes(space.fourier)
         if modes is not None:
-            least = (ROUNDING * jnp.finfo(grid.dtype).eps) ** 2 * mean_square(fields[name], grid)
-            found[name] = mean_square(fields[name] * modes, grid) <= least
+            least = (ROUNDING * jnp.finfo(space.grid.dtype).eps) ** 2 * space.mean_square(fields[name])
+            found[name] = space.mean_square(fields[name] * modes) <= least
     return found
 
 

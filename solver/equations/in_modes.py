@@ -10,8 +10,8 @@ from jaxtyping import Array
 
 from solver.equations.at_points import FUNCTIONS
 from solver.equations.turned import Turned
-from solver.grid import Grid
 from solver.mesh import on_gpu
+from solver.spaces import Space
 from solver.written.components import ONE
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
@@ -20,16 +20,16 @@ from solver.written.vocabulary import COMPARED, OPERATORS
 
 
 class GridModes(Modes):
-    """Symbols on the modes that a grid stores; each is worked out once, or a program would be long to trace.
+    """Symbols on the modes of a space; each is worked out once, or a program would be long to trace.
 
     Args:
-        grid: of the fields.
+        space: of a field.
         numbers: the parameters, by name.
     """
 
-    def __init__(self, grid: Grid, numbers: Mapping[str, Any]) -> None:
-        self.grid, self.numbers = grid, numbers
-        self.slopes = grid.derivative_wavenumbers()
+    def __init__(self, space: Space, numbers: Mapping[str, Any]) -> None:
+        self.space, self.numbers = space, numbers
+        self.slopes = space.slopes()
         self._values: dict[Node, Any] = {}
 
     def value(self, symbol: Node) -> Any:
@@ -38,26 +38,30 @@ class GridModes(Modes):
         return self._values[symbol]
 
     def derivative(self, axis: int) -> Turned:
+        if self.slopes[axis] is None:
+            raise ValueError(
+                f"d{'xyz'[axis]}(…): the derivative along {'xyz'[axis]} of a field of {self.space} is none; lap(…) and "
+                "derivatives of even order are"
+            )
         return Turned(jnp.asarray(self.slopes[axis]), True)
 
     def laplacian(self) -> Turned:
-        return Turned(-self.grid.k_squared())
+        return Turned(self.space.laplacian())
 
     def inverse_laplacian(self) -> Turned:
-        return Turned(-self.grid.inverse_k_squared())
+        return Turned(self.space.inverse_laplacian())
 
     def fractional(self, power: Any) -> Turned:
-        exponent, largest = Turned.of(power).whole, self.grid.k_corner
-        relative = self.grid.k_squared() / largest**2
+        grid = self.space.fourier
+        exponent, largest = Turned.of(power).whole, grid.k_corner
+        relative = grid.k_squared() / largest**2
         if isinstance(exponent, float) and exponent == int(exponent):
             exponent = int(exponent)
         raised = jnp.where(relative == 0, 0, jnp.where(relative == 0, 1, relative) ** exponent)
         return Turned(raised, scale=largest ** (2 * exponent))
 
     def mean(self, axes: Sequence[int]) -> Turned:
-        wavenumbers = self.grid.wavenumbers()
-        chosen = [wavenumbers[axis] for axis in axes or range(len(wavenumbers))]
-        return Turned(self.grid.is_kept() & (sum(jnp.abs(jnp.asarray(k)) for k in chosen) == 0))
+        return Turned(self.space.mean_modes(axes))
 
     def number(self, name: str, index: tuple[int, ...]) -> Turned:
         value = self.numbers[name]
@@ -75,7 +79,7 @@ class GridModes(Modes):
         above, below, size = map(Turned.of, (above, below, size))
         vanishes = _vanishes(below, size)
         divisor = jnp.where(vanishes, 1, below.value)
-        if on_gpu(self.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
+        if on_gpu(self.space.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
             return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
         return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
 
@@ -83,8 +87,8 @@ class GridModes(Modes):
         """Marks modes that derivatives see, where a sum is no larger than rounding leaves of its terms."""
         values = [Turned.of(self.value(term)) for term in symbol.terms]
         below, size = Turned.of(sum(values)), Turned.of(sum(map(abs, values)))
-        is_seen = sum(jnp.abs(jnp.asarray(slope)) for slope in self.slopes) > 0
-        return is_seen & self.grid.is_kept() & _vanishes(below, size)
+        is_seen = sum(jnp.abs(jnp.asarray(slope)) for slope in self.slopes if slope is not None) > 0
+        return is_seen & self.space.modes.is_kept() & _vanishes(below, size)
 
     def mean_mode(self, number: Any) -> Turned:
         """A number that is the same at all points, as coefficients."""
@@ -191,13 +195,13 @@ class Rows:
 
     def of_kind(self, real: bool) -> Rows:
         """The rows of the real fields, or of the complex ones."""
-        return self if self.other is None or self.modes.grid.real is real else self.other
+        return self if self.other is None or self.modes.space.field.real is real else self.other
 
     def whole(self, node: Node) -> Array:
-        """Coefficients of an expression, over all modes of the grid."""
-        grid = self.modes.grid
-        values = jnp.broadcast_to(self.term(node).whole, grid.spectral_shape)
-        return values.astype(grid.complex_dtype)
+        """Coefficients of an expression, over all modes of the space."""
+        modes = self.modes.space.modes
+        values = jnp.broadcast_to(self.term(node).whole, modes.spectral_shape)
+        return values.astype(modes.complex_dtype)
 
     def mean(self, node: Node) -> Array:
         """The mean of an expression over the box."""

@@ -14,8 +14,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.equations.budget import Budget
-from solver.equations.manifold import constrained
 from solver.operators import Fields
+from solver.spaces.manifold import constrained
 
 
 def kicking(equation: Any) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def kicks(equation: Any, fields: Fields, forcing: Any, prepared: Any, keys: dict
     total: Fields = {}
     for name, own in kicking(equation).items():
         added = own.kick(equation, name, fields, forcing.get(name, ()), prepared[name], keys[name])
-        for other, kick in constrained(added, equation.fields, equation.grid).items():
-            kick = jnp.where(equation.grid_of(other).is_kept(), kick, 0).astype(fields[other].dtype)
+        for other, kick in constrained(added, equation.spaces).items():
+            kick = jnp.where(equation.space(other).modes.is_kept(), kick, 0).astype(fields[other].dtype)
             total[other] = total[other] + kick if other in total else kick
     return total
 

@@ -11,11 +11,11 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
-from solver.equations.field import Field, MoreFields
 from solver.equations.system import need
 from solver.equations.unresolved import too_small
 from solver.equations.written import Written
 from solver.operators import Fields
+from solver.spaces.field import Field, MoreFields
 from solver.written import Text
 
 COLUMNS = ("energy", "enstrophy", "helicity", "dissipation", "max_divergence", "kmax_eta", "cfl")

@@ -8,11 +8,11 @@ from typing import ClassVar
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
 from solver.equations.system import need
 from solver.equations.written import Written
 from solver.operators import Fields
+from solver.spaces.field import Field
 from solver.written import Text
 
 

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum
-from solver.diagnostics.mode_sums import ModeSum, plus, product, summed
+from solver.diagnostics.mode_sums import ModeSum, plus, summed
 from solver.equations.at_points import AtPoints
 from solver.equations.base import Equation
 from solver.equations.budget import Budget, rates_of_sums
@@ -124,13 +124,13 @@ class Reported(Equation):
                 continue
             rows = fields.of(c)
             weight = sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors)
-            total = plus(total, product(rows.coefficients[c], weight * rows.coefficients[b], rows.modes.grid))
+            total = plus(total, rows.modes.space.product(rows.coefficients[c], weight * rows.coefficients[b]))
         for (name, *factors), held in alone.items():
             rows = fields.of(held[0])
             weight = jnp.real(sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors))
             is_whole = tuple(held) == self._scalars(name)
             hats = self._field(name, fields) if is_whole else jnp.stack([rows.coefficients[scalar] for scalar in held])
-            total = plus(total, product(hats, hats, rows.modes.grid, weight))
+            total = plus(total, rows.modes.space.product(hats, hats, weight))
         return total
 
     def _power(self, squares: Sequence[Square], fields: Rows, change: Rows) -> ModeSum:
@@ -148,18 +148,18 @@ class Reported(Equation):
         """A quadratic form as a sum over modes."""
         total: ModeSum = {}
         others = list(squares)
-        grid_of = lambda node: left.of(node).modes.grid  # noqa: E731
+        space_of = lambda node: left.of(node).modes.space  # noqa: E731
         number = lambda square: jnp.real(whole(left.modes.value(square.number)))  # noqa: E731
         for name in self.fields:
             scalars = self._scalars(name)
             own = [square for square in others if square.left == square.right and square.left in scalars]
             if len(own) == len(scalars) and len({square.number for square in own}) == 1:
-                both = product(self._field(name, left), self._field(name, right), self.grid_of(name))
+                both = self.space(name).product(self._field(name, left), self._field(name, right))
                 total = plus(total, both, number(own[0]))
                 others = [square for square in others if square not in own]
         for square in others:
             sides = left.of(square.left).whole(square.left), right.of(square.right).whole(square.right)
-            total = plus(total, product(*sides, grid_of(square.left)), number(square))
+            total = plus(total, space_of(square.left).product(*sides), number(square))
         return total
 
     def _field(self, name: str, rows: Rows) -> Array:
@@ -257,7 +257,7 @@ class Reported(Equation):
             own = rows.of(square.left)
             number = jnp.real(whole(own.modes.value(square.number)))
             pair = own.whole(square.left), rows.of(square.right).whole(square.right)
-            parts.append(number * co_spectrum(*pair, own.modes.grid))
+            parts.append(number * co_spectrum(*pair, own.modes.space.fourier))
         return jnp.asarray(sum(parts))
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
@@ -277,7 +277,7 @@ class Reported(Equation):
                     weight = jnp.conj(whole(modes.value(coefficient(own, scalar)))) * whole(modes.value(square.number))
                     made[scalar] = made.get(scalar, 0) + weight * rows.of(other).whole(other)
         names = [name for name in self.fields if any(named(scalar) == name for scalar in made)]
-        zero = lambda name: jnp.zeros(self.grid_of(name).spectral_shape, self.grid.complex_dtype)  # noqa: E731
+        zero = lambda name: jnp.zeros(self.space(name).modes.spectral_shape, self.grid.complex_dtype)  # noqa: E731
         return {name: jnp.stack([made.get(s, zero(name)) for s in self._scalars(name)]) for name in names}
 
     def _held(self, node: Node) -> list[Node]:

@@ -17,7 +17,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import dissipation_rate, gradient_tensor, mean_square, shell_spectrum, weighted_mean_square
+from solver.diagnostics import dissipation_rate, gradient_tensor, shell_spectrum, weighted_mean_square
 from solver.equations.budget import Budget
 from solver.equations.changes import Changes
 from solver.equations.system import PeriodicSystem
@@ -58,7 +58,7 @@ class Reporting(PeriodicSystem):
         """One row of series.csv: scalars by column name. By default ½⟨|u|²⟩ of each field, and the CFL number."""
         hats = self.coefficients(fields)
         energies = {
-            column: 0.5 * mean_square(self.counted(name, hats[name], 0.5), self.grid_of(name))
+            column: 0.5 * self.space(name).mean_square(self.counted(name, hats[name], 0.5))
             for column, name in zip(self.energy_names(), self.fields, strict=True)
         }
         return {**energies, **({"cfl": dt * self.rate(fields)} if self.has_rate else {})}
@@ -87,7 +87,7 @@ class Reporting(PeriodicSystem):
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`; by default ½|û|² of each field."""
         hats = self.coefficients(fields)
         return {
-            column: shell_spectrum(self.counted(name, hats[name], 0.5), self.grid_of(name))
+            column: shell_spectrum(self.counted(name, hats[name], 0.5), self.space(name).fourier)
             for column, name in zip(self.energy_names(), self.fields, strict=True)
         }
 

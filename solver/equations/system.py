@@ -24,13 +24,14 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName
 from solver.equations.companion import Companion
-from solver.equations.field import Field
-from solver.equations.manifold import on_manifold
 from solver.equations.start_changes import Shares
 from solver.fft import Method, Transform
 from solver.grid import Grid, Storage, moved
 from solver.mesh import AnyMesh
 from solver.operators import Fields
+from solver.spaces import FourierSpace, Space
+from solver.spaces.field import Field
+from solver.spaces.manifold import by_kind, on_manifold
 from solver.static import Program
 
 
@@ -68,12 +69,21 @@ class PeriodicSystem(eqx.Module):
 
     def __check_init__(self) -> None:
         # runs after any `__init__`, a subclass's own too; the one attribute that is not left as it was given
-        object.__setattr__(self, "grid", self.grid.as_real if self.is_real() else self.grid.as_complex)
+        grid = self.with_points(self.grid)
+        object.__setattr__(self, "grid", grid.as_real if self.is_real() else grid.as_complex)
         if self.grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             why = self.why_not_in(self.grid.dimensions)
             raise ValueError(f"{self.name} in {self.grid.dimensions} dimensions: {known} are known{why}")
         self.method.check(self.grid.layout, self.grid.mesh)
+
+    @classmethod
+    def with_points(cls, grid: Grid) -> Grid:
+        """The grid with the points at which fields of this class are sampled; those of a periodic box by default.
+
+        Override it where a space of one's own has other points: return a subclass of `Grid` with other `coordinates`.
+        """
+        return grid
 
     def __hash__(self) -> int:
         """`jax.jit` of a method hashes the equation; its forcings may be a dict."""
@@ -115,9 +125,17 @@ class PeriodicSystem(eqx.Module):
                 object.__setattr__(copy, name, {key: getattr(copy, name)[key] for key in given})
         return copy
 
-    def grid_of(self, name: str) -> Grid:
-        """The grid with the wavenumbers and spectral shape of a field: real or complex."""
-        return self.grid.as_real if self.fields[name].real else self.grid.as_complex
+    def space(self, name: str) -> Space:
+        """Where a field lives: how a state stores it, what it is at the points, and all that follows from that.
+
+        By default a Fourier series; override it for other functions of space.
+        """
+        return FourierSpace(name, self.fields[name], self.grid, self.method)
+
+    @property
+    def spaces(self) -> dict[str, Space]:
+        """The space of each field, by name."""
+        return {name: self.space(name) for name in self.fields}
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name; none for an equation that has no place for them."""
@@ -130,14 +148,14 @@ class PeriodicSystem(eqx.Module):
             ValueError: a random forcing without a key.
         """
         return {
-            name: forcing.start_from(fields[name], self.grid_of(name), forcing_key(forcing, key, i, 0))
+            name: forcing.start_from(fields[name], self.space(name).fourier, forcing_key(forcing, key, i, 0))
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
     def advance_forcing(self, states: dict[str, Any], key: Any, step: ArrayLike, dt: ArrayLike) -> dict[str, Any]:
         """State of each forcing for step number `step`, which begins now."""
         return {
-            name: forcing.advance(states[name], forcing_key(forcing, key, i, step + 1), dt, self.grid_of(name))
+            name: forcing.advance(states[name], forcing_key(forcing, key, i, step + 1), dt, self.space(name).fourier)
             for i, (name, forcing) in enumerate(self.forcings().items())
         }
 
@@ -187,28 +205,29 @@ class PeriodicSystem(eqx.Module):
 
     @property
     def transform(self) -> Transform:
-        """The transform between points and coefficients of the fields; of the real ones if there are both kinds."""
-        return Transform(self.grid, self.method)
+        """The Fourier transform between points and coefficients; of the real fields if there are both kinds.
+
+        Raises:
+            ValueError: fields that are no Fourier series; `equation.space(name)` has their transforms.
+        """
+        return self.space(self.first_field).fourier_transform
+
+    @property
+    def first_field(self) -> str:
+        """The first of its real fields, or of its complex ones if it has no other: they live on `self.grid`."""
+        return next((name for name, field in self.fields.items() if field.real), next(iter(self.fields)))
 
     @property
     def exchange_rounding(self) -> dict[str, Any] | None:
         """Precision of exchanges and number of devices, if results depend on them beyond round-off; else None."""
         return self.method.rounding(self.grid.complex_dtype.itemsize, self.grid.layout)
 
-    def transform_of(self, name: str) -> Transform:
-        """The transform between points and coefficients of one field."""
-        return Transform(self.grid_of(name), self.method)
-
-    def _of_one_kind(self, fields: Fields) -> list[Fields]:
-        """The real fields, and the complex fields: one transform can take those of one kind."""
-        kinds = ({n: u for n, u in fields.items() if self.fields[n].real is real} for real in (True, False))
-        return [kind for kind in kinds if kind]
-
-    def _each_kind(self, transform: Callable[[str, Array], Array], fields: Fields) -> Fields:
+    def _each_kind(self, transform: Callable[[Space, Array], Array], fields: Fields) -> Fields:
         """Fields in the equation's order, those of one kind passed through one call as one array."""
         done: Fields = {}
-        for kind in self._of_one_kind({name: fields[name] for name in self.fields}):
-            done |= self.split(transform(next(iter(kind)), self.join(kind)), kind)
+        for names in by_kind(self.spaces, self.fields):
+            together = {name: fields[name] for name in names}
+            done |= self.split(transform(self.space(names[0]), self.join(together)), names)
         return {name: done[name] for name in self.fields}
 
     def component_names(self, name: str) -> tuple[str, ...]:
@@ -225,12 +244,11 @@ class PeriodicSystem(eqx.Module):
 
     def physical_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each field at the points."""
-        return {name: (len(self.component_names(name)), *self.grid.physical_shape) for name in self.fields}
+        return {name: space.values.shape for name, space in self.spaces.items()}
 
     def values_at_points(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each field at the points."""
-        shapes = self.physical_shapes()
-        return {name: jax.ShapeDtypeStruct(shapes[name], self.grid_of(name).physical_dtype) for name in shapes}
+        return {name: space.values for name, space in self.spaces.items()}
 
     def join(self, fields: Fields) -> Array:
         """Fields as one array, components after one another in the equation's order: they share one exchange."""
@@ -252,13 +270,13 @@ class PeriodicSystem(eqx.Module):
 
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each field as a state holds it, and of its companions, whose start is traced."""
-        fields = {
-            name: jax.ShapeDtypeStruct(
-                (len(self.component_names(name)), *storage.axes(self.grid)), self.grid.complex_dtype
-            )
-            for name, storage in self.field_storage().items()
-        }
+        fields = {name: self._in_state(name, storage) for name, storage in self.field_storage().items()}
         return {**fields, **jax.eval_shape(self.beside_at_start, fields)} if self.beside() else fields
+
+    def _in_state(self, name: str, storage: Storage) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of a field as a state holds it."""
+        space = self.space(name)
+        return space.coefficients if storage.holds == "modes" else space.values
 
     @abstractmethod
     def start_from(self, u: Fields) -> tuple[Fields, Shares]:
@@ -309,7 +327,7 @@ class PeriodicSystem(eqx.Module):
 
     def to_manifold(self, fields: Fields) -> Fields:
         """Fields of a state put back onto their manifold. Not to be overridden: see `constrain`."""
-        return on_manifold(self.constrain(fields), self.fields, self.grid)
+        return on_manifold(self.constrain(fields), self.spaces)
 
     @property
     def self_focusing(self) -> ArrayLike | None:

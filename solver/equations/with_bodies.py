@@ -23,6 +23,7 @@ from solver.equations.reported import Reported, whole
 from solver.equations.reporting import Mask, kinematic_viscosity
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
+from solver.spaces import NotInSpace
 from solver.written.energies import vector_of
 from solver.written.text import Text
 
@@ -59,6 +60,10 @@ class WithBodies(Reported):
             raise ValueError(f"{self.name}: its text says of no velocity, by penalise(…), that bodies act on it")
         if self.grid.dimensions == 1:
             raise ValueError(f"{self.name}: bodies in one dimension, where two or three are needed")
+        try:
+            _ = self.space(self.first_field).fourier
+        except NotInSpace as error:
+            raise ValueError(f"{self.name}: bodies: {error}") from None
         obstacles = self.obstacles
         assert obstacles is not None
         checked = obstacles.checked("body")
@@ -97,7 +102,7 @@ class WithBodies(Reported):
         """u and its u_t without forcings, L u + N, at the points; in 3-D six transforms."""
         name = self.text.penalised
         change = linear[name] + nonlinear[name]
-        return jnp.split(self.transform_of(name).inverse(jnp.concatenate([fields[name], change])), 2)
+        return jnp.split(self.space(name).inverse(jnp.concatenate([fields[name], change])), 2)
 
     def at_motion(self, fields: Fields, t: ArrayLike | None = None) -> WithBodies:
         """This equation with the bodies that the flow moves where `fields` says that they are, at time t."""

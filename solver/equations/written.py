@@ -18,15 +18,15 @@ from solver.equations.base import Equation
 from solver.equations.damping import require_powers
 from solver.equations.declared import declare_parameters, declared_fields, dimensions_of
 from solver.equations.in_modes import GridModes, LargeMode, OneMode, Rows
-from solver.equations.manifold import without_mean
 from solver.equations.reported import whole
 from solver.equations.reporting import Damping
 from solver.equations.system import NUMBERS, nothing_unless, require, require_shape
 from solver.equations.turned import Turned
 from solver.equations.with_bodies import WithBodies
 from solver.fft import Transform, max_over_points
-from solver.grid import Grid
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate, components
+from solver.spaces import Field
+from solver.spaces.base import ZERO_MEAN
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.growth import fastest_growth
@@ -89,7 +89,19 @@ class Written(WithBodies):
             if getattr(self, name, None) is value:
                 object.__setattr__(self, name, nothing_unless(value, **options))
         require_powers(self.grid, self.own_text.system, self.numbers())
+        self._check_spaces()
         self._refuse_unbounded_growth()
+
+    def _check_spaces(self) -> None:
+        """Refuse spaces that a text is not carried out in: one kind for all real fields, one for all complex ones."""
+        for real in (True, False):
+            spaces = [space for space in self.spaces.values() if space.field.real is real]
+            for space in spaces:
+                if space.kind != spaces[0].kind or space.stored_components != len(space.component_names):
+                    raise ValueError(
+                        f"equation {self.name}: fields of {space}: a text needs one kind of space for all its fields, "
+                        "with as many stored components as there are at the points"
+                    )
 
     def _refuse_unbounded_growth(self) -> None:
         """Refuse an L that amplifies ever shorter waves ever faster; numbers that are being traced pass.
@@ -155,8 +167,8 @@ class Written(WithBodies):
 
     def _operator_on(self, names: tuple[str, ...], linear: Linear) -> LinearOperator:
         """A linear operator on fields of one kind."""
-        grid = self.grid_of(names[0])
-        modes, shape = self._modes(0.0, grid), grid.spectral_shape
+        modes = self._modes(0.0, self.fields[names[0]].real)
+        shape = modes.space.modes.spectral_shape
         if linear.couples == "nothing":
             return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
         scalars = [scalar for name in names for scalar in self._scalars(name)]
@@ -172,7 +184,7 @@ class Written(WithBodies):
         entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else self.grid.dtype) for v in map(values.get, symbols)]
         if len(values) == 1:
             return entries[0]
-        return jnp.stack([jnp.broadcast_to(entry, modes.grid.spectral_shape) for entry in entries])
+        return jnp.stack([jnp.broadcast_to(entry, modes.space.modes.spectral_shape) for entry in entries])
 
     def _applied(self, linear: Linear, fields: Fields) -> Rows:
         """What a linear operator makes of fields; entries that are zero cost nothing."""
@@ -200,7 +212,7 @@ class Written(WithBodies):
 
     def _rates(self, symbols: Sequence[Node]) -> list[Array]:
         """How fast each symbol damps each mode [1/time]; 0 where it does not."""
-        modes = self._modes(0.0, self.grid.as_real)
+        modes = self._modes(0.0, True)
         return [jnp.maximum(-jnp.real(whole(modes.value(symbol))), 0.0) for symbol in symbols]
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
@@ -284,7 +296,7 @@ class Written(WithBodies):
         rows, found = placed._carried_out(self.worked.plan, fields, t, largest)
         changes = self._by_field(rows, self.worked.changes)
         mean_free = [name for name, field in self.fields.items() if field.zero_mean]
-        changes |= {name: without_mean(changes[name], self.grid_of(name)) for name in mean_free}
+        changes |= {name: self.space(name).as_declared(changes[name], ZERO_MEAN) for name in mean_free}
         return changes, found
 
     def _carried_out(
@@ -301,7 +313,7 @@ class Written(WithBodies):
             functions = function, *([] if largest is None else [largest])
             numbers = self._numbers(modes, *functions)
             places = self._with_obstacles(function, numbers, self._places(*functions))
-            made = self.transform.pointwise(function, hats, numbers, places, largest=largest)
+            made = modes.space.pointwise(function, hats, numbers, places, largest)
             made, found = made if largest is not None else (made, None)
             coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
         return Rows(modes, coefficients), found
@@ -328,12 +340,12 @@ class Written(WithBodies):
                 [at_points] = largest.made(values, numbers, self._places(largest), self.grid.physical_shape)
                 found = max_over_points(at_points.astype(self.grid.dtype))
             coefficients = {real: dict(rows.of_kind(real).coefficients) for real in (True, False)}
-            for real, grid in ((True, self.grid.as_real), (False, self.grid.as_complex)):
+            for real in (True, False):
+                space = rows.of_kind(real).modes.space
                 wanted = [i for i in products if i in needed.products[not real]]
                 if wanted:
                     own = [jnp.real(made[products.index(i)]) if real else made[products.index(i)] for i in wanted]
-                    stacked = jnp.stack([product.astype(grid.physical_dtype) for product in own])
-                    hats = Transform(grid, self.method, self.shift).forward(stacked)
+                    hats = space.forward(jnp.stack([product.astype(space.values.dtype) for product in own]))
                     coefficients[real] |= {Slot("product", i): hat for i, hat in zip(wanted, hats, strict=True)}
             other = Rows(rows.of_kind(False).modes, coefficients[False], rows.fields)
             rows = Rows(rows.modes, coefficients[True], rows.fields, other)
@@ -350,7 +362,7 @@ class Written(WithBodies):
             if slots:
                 own = rows.of_kind(not kind)
                 hats = self._inner([plan.inner[i] for i in slots], own)
-                found = Transform(own.modes.grid, self.method, self.shift).inverse(hats)
+                found = own.modes.space.inverse(hats)
                 values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
         return values
 
@@ -395,8 +407,8 @@ class Written(WithBodies):
         if not self.own_text.is_mixed:
             return Rows(self._modes(t), coefficients, fields)
         of_kind = lambda real: {s: c for s, c in coefficients.items() if self.fields[named(s)].real is real}  # noqa: E731
-        other = Rows(self._modes(t, self.grid.as_complex), of_kind(False), fields)
-        return Rows(self._modes(t, self.grid.as_real), of_kind(True), fields, other)
+        other = Rows(self._modes(t, False), of_kind(False), fields)
+        return Rows(self._modes(t, True), of_kind(True), fields, other)
 
     def _by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
@@ -433,7 +445,8 @@ class Written(WithBodies):
         Where products hold no field, as a source does, one that is zero stands for their points.
         """
         if not inner:
-            return jnp.zeros((1, *self.grid.spectral_shape), self.grid.complex_dtype)
+            modes = rows.modes.space.modes
+            return jnp.zeros((1, *modes.spectral_shape), modes.complex_dtype)
         wanted, parts, fields = list(inner), [], rows.fields or {}
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
@@ -448,8 +461,13 @@ class Written(WithBodies):
     def _scalars(self, name: str) -> tuple[Node, ...]:
         return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
 
-    def _modes(self, t: ArrayLike, grid: Grid | None = None) -> GridModes:
-        return GridModes(grid or self.grid, {**self.numbers(), "t": t})
+    def _modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
+        """The modes of its real or of its complex fields and unknowns; by default those of its first field."""
+        named = (name for name, field in self.fields.items() if field.real is real)
+        space = self.space(next(named, self.first_field))
+        if real is not None and space.field.real is not real:  # of unknowns alone
+            space = replace(space, field=Field("scalar" if real else "wavefunction"))
+        return GridModes(space, {**self.numbers(), "t": t})
 
     def unsolved_modes(self) -> dict[str, Array]:
         modes, counted = self._modes(0.0), {}

@@ -160,13 +160,16 @@ class Transform:
                 "three-halves, one-half, smooth or none can serve this equation"
             )
 
-    def check_function(self, fn: Callable[..., Any], parameters: Any, at_points: Any) -> None:
+    def check_function(
+        self, fn: Callable[..., Any], parameters: Any, at_points: Any, components: tuple[int, ...] = ()
+    ) -> None:
         """Check, as `pointwise` does, a function whose fields are transformed one by one.
 
         Args:
-            fn: called as `fn(u, parameters, at_points)`, u an array over the points that gives the dtype of the grid.
+            fn: called as `fn(u, parameters, at_points)`, u an array over the points of the grid's dtype.
             parameters: as those of `pointwise`.
-            at_points: any tree of arrays over the points, the fields among them.
+            at_points: any tree of arrays over the points, fields among them; None if `fn` takes none.
+            components: leading axes of u.
 
         Raises:
             ValueError: the function mixes points or depends on where they lie.
@@ -174,10 +177,11 @@ class Transform:
         numbers, parameters_structure = jax.tree.flatten(sealed(parameters))
         arrays, at_points_structure = jax.tree.flatten(at_points)
         dimensions, points = self.grid.dimensions, self.grid.physical_shape
-        function = PointFunction(fn, dimensions, None, parameters_structure, at_points_structure, own_code(fn))
+        over = None if at_points is None else at_points_structure
+        function = PointFunction(fn, dimensions, None, parameters_structure, over, own_code(fn))
         given = ([self._in_precision(v) for v in numbers], [over_points(jnp.asarray(v), points) for v in arrays])
         specs = [tuple((v.shape, v.dtype) for v in each) for each in given]
-        check_pointwise(function, points, (points, self.grid.physical_dtype), *specs)
+        check_pointwise(function, points, ((*components, *points), self.grid.physical_dtype), *specs)
 
     def _stacked(
         self, fields: AnyArray | Mapping[str, AnyArray]

@@ -46,7 +46,7 @@ class ABC(Forcing):
         need(self, "coefficients", "abc with coefficients", "a finite number for each")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        grid = equation.grid_of(field)
+        grid = equation.space(field).fourier
         if grid.dimensions != 3:
             raise ValueError(f"abc of a field in {grid.dimensions} dimensions: three are needed")
         if len(set(grid.lengths)) > 1:  # type: ignore[arg-type]

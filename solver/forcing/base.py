@@ -119,7 +119,7 @@ class Forcing(eqx.Module):
         they are declared (real, free of divergence), and modes that the grid does not keep stay zero.
 
         Args:
-            equation: whose fields these are; `equation.grid_of(field)` has the wavenumbers.
+            equation: whose fields these are; `equation.space(field).fourier` has the wavenumbers.
             field: name of the field that is forced.
             fields: coefficients by name, at the end of the step.
             state: of this forcing in this step.

@@ -46,7 +46,7 @@ class ConstantPower(Forcing):
     def check(self, equation: PeriodicSystem, field: str) -> None:
         if any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high)):
             return
-        grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
+        grid, bounds = equation.space(field).fourier, (float(np.min(self.low)), float(np.max(self.high)))
         if not has_modes(grid, *bounds):
             raise ValueError(
                 f"constant-power with low {self.low} and high {self.high}: no mode of this grid lies between; its "

@@ -52,7 +52,7 @@ class FrozenShells(Forcing):
         need(self, "return_time", "frozen-shells with return_time", "a positive time", above=0)
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        grid = equation.grid_of(field)
+        grid = equation.space(field).fourier
         shells = self._shells(grid)
         if not shells:
             raise ValueError(

@@ -48,7 +48,7 @@ class Kolmogorov(Forcing):
         need(self, "amplitude", "kolmogorov with amplitude", "a finite number")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        grid, declared = equation.grid_of(field), equation.fields[field]
+        grid, declared = equation.space(field).fourier, equation.fields[field]
         axes = AXES[: grid.dimensions]
         for what in ("variation", *(["direction"] if declared.rank == "vector" else [])):
             if getattr(self, what) not in axes:

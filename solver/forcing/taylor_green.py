@@ -44,7 +44,7 @@ class TaylorGreen(Forcing):
         need(self, "amplitude", "taylor-green with amplitude", "a finite number")
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        grid = equation.grid_of(field)
+        grid = equation.space(field).fourier
         if grid.dimensions == 1:
             raise ValueError("taylor-green of a field in one dimension: two or three are needed")
         if grid.lengths[0] != grid.lengths[1]:  # type: ignore[index]

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.manifold import constrained
 from solver.equations.system import PeriodicSystem
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 from solver.operators import AddedNoise, Fields, added_noise, random_modes, reached_by
+from solver.spaces.manifold import constrained
 
 
 class WhiteForcing(Forcing):
@@ -44,7 +44,7 @@ class WhiteForcing(Forcing):
 
         Args:
             equation: whose field is forced.
-            field: its name; `equation.grid_of(field)` has the wavenumbers.
+            field: its name; `equation.space(field).fourier` has the wavenumbers.
 
         Returns:
             Real, ≥ 0, of the grid's `spectral_shape` or what broadcasts against it.
@@ -85,7 +85,7 @@ class WhiteForcing(Forcing):
         self, equation: PeriodicSystem, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
     ) -> Fields:
         keys = {name: jax.random.fold_in(key, i) for i, name in enumerate(prepared.names)}
-        unit = {n: random_modes(keys[n], equation.grid_of(n), len(fields[n])) for n in prepared.names}
+        unit = {n: random_modes(keys[n], equation.space(n).fourier, len(fields[n])) for n in prepared.names}
         if prepared.shaped_first:
             unit = {name: self._noise(equation, field, {field: noise})[field] for name, noise in unit.items()}
         added: Fields = prepared.factor.apply(unit)
@@ -93,7 +93,7 @@ class WhiteForcing(Forcing):
 
     def _noise(self, equation: PeriodicSystem, field: str, unit: Fields) -> Fields:
         """`shaped`, and the constraints of the fields."""
-        return constrained(self.shaped(equation, field, unit), equation.fields, equation.grid)
+        return constrained(self.shaped(equation, field, unit), equation.spaces)
 
     def _is_real(self) -> bool:
         """Whether `shaped` is known to be a real matrix in each mode."""

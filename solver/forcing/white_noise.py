@@ -12,13 +12,13 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
-from solver.equations.field import RANKS
 from solver.equations.reporting import Reporting, invariants, parts
 from solver.equations.system import PeriodicSystem, need
 from solver.forcing.base import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
 from solver.operators import Fields
+from solver.spaces.field import RANKS
 
 
 class WhiteNoise(WhiteForcing):
@@ -78,7 +78,7 @@ class WhiteNoise(WhiteForcing):
             self._check_part(equation, field)
         if self._is_traced():
             return
-        grid, bounds = equation.grid_of(field), (float(np.min(self.low)), float(np.max(self.high)))
+        grid, bounds = equation.space(field).fourier, (float(np.min(self.low)), float(np.max(self.high)))
         whole = self.part == "all"
         if not has_modes(grid, *bounds, across=not whole):
             lacking = "no mode" if whole else f"no mode of the part {self.part}"
@@ -88,7 +88,7 @@ class WhiteNoise(WhiteForcing):
             )
 
     def density(self, equation: PeriodicSystem, field: str) -> Array:
-        relative = self._relative(equation.grid_of(field))
+        relative = self._relative(equation.space(field).fourier)
         return 2 * self.power / self._total(equation, field, relative) * relative
 
     def _relative(self, grid: Grid) -> Array:
@@ -113,9 +113,9 @@ class WhiteNoise(WhiteForcing):
         """The mean square of the field, or twice the energy of the flow, of modes that count as `weight` says."""
         if self.part == "all":
             counted = equation.counted(field, noise[field], 0.5)
-            return weighted_mean_square(counted, weight, equation.grid_of(field))
+            return weighted_mean_square(counted, weight, equation.space(field).modes)
         terms = [
-            weighted_mean_square(noise[name] * jnp.sqrt(factor), weight, equation.grid_of(name))
+            weighted_mean_square(noise[name] * jnp.sqrt(factor), weight, equation.space(name).modes)
             for name, factor in _energy_weights(equation, noise).items()
         ]
         return sum(terms, jnp.zeros((), equation.grid.dtype))

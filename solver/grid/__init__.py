@@ -15,6 +15,7 @@ from solver.grid.locate import (
     find_point as find_point,
     mode_index as mode_index,
 )
+from solver.grid.modes import Fourier as Fourier, Kind as Kind, Modes as Modes
 from solver.grid.pieces import (
     Form as Form,
     Piece as Piece,

@@ -101,7 +101,7 @@ class Grid:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the layout of the mesh; `solver.mesh.mesh_from` chooses devices when the grid is loaded."""
         described = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "mesh"}
-        return _grid_on_these_devices, (described, mesh_description(self.mesh))
+        return _grid_on_these_devices, (type(self), described, mesh_description(self.mesh))
 
     # ---- properties ----------------------------------------------------------------------------------------------
 
@@ -146,6 +146,11 @@ class Grid:
         return self.dtype if self.real else self.complex_dtype
 
     @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Whether each axis goes on at its other end, so that there is no end."""
+        return (True,) * self.dimensions
+
+    @property
     def physical_shape(self) -> tuple[int, ...]:
         """Points per axis on which fields are sampled."""
         return self.layout.points
@@ -154,6 +159,21 @@ class Grid:
     def spectral_shape(self) -> tuple[int, ...]:
         """Shape of the coefficients as stored, with padding."""
         return self.layout.spectral_shape
+
+    @property
+    def logical_spectral_shape(self) -> tuple[int, ...]:
+        """Shape of the coefficients without padding."""
+        return self.layout.logical_spectral_shape
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """Names of the axes of stored coefficients, in their order: ky, kz, kx."""
+        return tuple(f"k{'xyz'[axis]}" for axis in self.layout.order)
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Numbers of slabs and of pencils."""
+        return self.layout.slabs, self.layout.pencils
 
     @cached_property
     def spacing(self) -> tuple[float, ...]:
@@ -315,8 +335,8 @@ class Grid:
         return values.astype(self.dtype).reshape(shape)
 
 
-def _grid_on_these_devices(described: dict[str, Any], mesh: tuple[Any, ...]) -> Grid:
-    return Grid(**described, mesh=mesh_from(*mesh))
+def _grid_on_these_devices(cls: type[Grid], described: dict[str, Any], mesh: tuple[Any, ...]) -> Grid:
+    return cls(**described, mesh=mesh_from(*mesh))
 
 
 def _whole_numbers(shape: Sequence[int]) -> tuple[int, ...]:
@@ -368,7 +388,8 @@ def sample(fn: Callable[..., Array], grid: Grid) -> Array:
 
 
 def distance_squared(points: Sequence[Array], middle: Sequence[Any], grid: Grid) -> Array:
-    """Squared distance of each point to the nearest periodic image of a centre."""
+    """Squared distance of each point to a centre, or to its nearest image where the grid is periodic."""
     apart = [x - c for x, c in zip(points, middle, strict=True)]
-    nearest = [d - length * jnp.round(d / length) for d, length in zip(apart, grid.lengths, strict=True)]  # type: ignore[arg-type]
+    sides = zip(apart, grid.lengths, grid.periodic, strict=True)  # type: ignore[arg-type]
+    nearest = [d - length * jnp.round(d / length) if goes_on else d for d, length, goes_on in sides]
     return sum(d * d for d in nearest)  # type: ignore[return-value]

@@ -9,8 +9,10 @@ from typing import Literal
 from jax.sharding import NamedSharding, PartitionSpec
 
 from solver.grid.grid import Grid
+from solver.grid.modes import Fourier, Kind
 
 WORDS = ("modes", "points", "host")
+OF_REAL_FIELDS = Fourier()
 
 
 @dataclass(frozen=True)
@@ -18,43 +20,39 @@ class Storage:
     """How one array of a state is stored: what its last axes count, and where its parts are.
 
     Args:
-        holds: `modes`: coefficients of a field `(…, *grid.spectral_shape)`, split as `grid.spectral_sharding` says;
+        holds: `modes`: coefficients of a field `(…, *modes.spectral_shape)`, split as `modes.spectral_sharding` says;
             `points`: values at the points `(…, *grid.physical_shape)`, split as `grid.physical_sharding` says; `host`:
             numbers of any shape that every process has whole.
-        real: of modes: whether they are those of a real field, which fill half of the last axis.
+        kind: of modes: which; by default Fourier modes of real fields, which fill half of the last axis.
 
     Raises:
         ValueError: another word.
     """
 
     holds: Literal["modes", "points", "host"]
-    real: bool = True
+    kind: Kind = OF_REAL_FIELDS
 
     def __post_init__(self) -> None:
         if self.holds not in WORDS:
             raise ValueError(f"storage {self.holds!r}: {', '.join(WORDS)} are there")
 
     def __str__(self) -> str:
-        return "modes of complex fields" if self.holds == "modes" and not self.real else self.holds
+        return str(self.kind) if self.holds == "modes" else self.holds
 
     @property
     def is_split(self) -> bool:
         """Whether the array is split over the devices."""
         return self.holds != "host"
 
-    def grid(self, grid: Grid) -> Grid:
-        """The grid, for real or for complex fields, whose modes or points the array holds."""
-        return grid.as_real if self.real else grid.as_complex
-
     def axes(self, grid: Grid) -> tuple[int, ...]:
         """The last axes of the array as it is on the devices, padding included; none on the host."""
         if not self.is_split:
             return ()
-        return self.grid(grid).spectral_shape if self.holds == "modes" else grid.physical_shape
+        return self.kind.on(grid).spectral_shape if self.holds == "modes" else grid.physical_shape
 
     def logical_axes(self, grid: Grid) -> tuple[int, ...]:
         """The last axes without padding; none on the host."""
-        return self.grid(grid).layout.logical_spectral_shape if self.holds == "modes" else self.axes(grid)
+        return self.kind.on(grid).logical_spectral_shape if self.holds == "modes" else self.axes(grid)
 
     def logical_shape(self, shape: Sequence[int], grid: Grid) -> tuple[int, ...]:
         """An array's shape without padding."""
@@ -71,4 +69,4 @@ class Storage:
         read them."""
         if not self.is_split:
             return NamedSharding(grid.mesh, PartitionSpec())
-        return self.grid(grid).spectral_sharding(ndim) if self.holds == "modes" else grid.physical_sharding(ndim)
+        return self.kind.on(grid).spectral_sharding(ndim) if self.holds == "modes" else grid.physical_sharding(ndim)

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.field import Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
+from solver.spaces.field import Field
 from solver.static import no_ambient_mesh
 
 

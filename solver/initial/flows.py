@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, need_resolved
+from solver.spaces.field import Field
 
 
 class TaylorGreen(Initial):

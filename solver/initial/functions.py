@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.field import RANKS, Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, component_count
+from solver.spaces.field import RANKS, Field
 
 
 @cache
@@ -32,7 +32,7 @@ def from_function(function: Callable[..., Any]) -> type[Initial]:
 
         def check(self, equation: PeriodicSystem, field: str) -> None:
             try:
-                jax.eval_shape(lambda: self(equation.grid_of(field), equation.fields[field]))
+                jax.eval_shape(lambda: self(equation.space(field).points, equation.fields[field]))
             except ValueError as error:
                 raise ValueError(f"name: {' '.join(str(error).split())}") from error
             except Exception as error:

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import RANKS, Field
 from solver.equations.system import compiled, need
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
+from solver.spaces.field import RANKS, Field
 from solver.static import Held
 
 

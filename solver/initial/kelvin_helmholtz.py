@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.system import need
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, need_resolved
+from solver.spaces.field import Field
 
 
 class KelvinHelmholtz(Initial):

@@ -13,11 +13,11 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
 from solver.equations.system import PeriodicSystem, need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
+from solver.spaces.field import Field
 
 IMAGES = range(-20, 21)  # periodic images that are added up; what lies further away is below exp(−20.5 κL)
 LEAST_DECAY = 1.8  # of κL, at which that is below the rounding of double precision; exp(−κx) is how a soliton falls off

@@ -11,12 +11,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
-from solver.equations.field import RANKS, Field
 from solver.equations.system import compiled, need
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
+from solver.spaces.field import RANKS, Field
 from solver.static import Held
 
 LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold

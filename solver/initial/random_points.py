@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import RANKS, Field
 from solver.equations.system import need
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, component_count
 from solver.operators import normal, project_solenoidal, uniform
+from solver.spaces.field import RANKS, Field
 
 
 class Noise(Initial):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import RANKS, Field
 from solver.equations.system import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, component_count, per_axis
+from solver.spaces.field import RANKS, Field
 
 
 class Uniform(Initial):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.system import require
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
+from solver.spaces.field import Field
 
 
 class Ball(Initial):

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.sine_gordon import SineGordon
 from solver.equations.system import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
+from solver.spaces.field import Field
 
 T = TypeVar("T", bound=Initial)
 

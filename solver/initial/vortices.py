@@ -11,12 +11,12 @@ from equinox import field as attribute
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.system import need
 from solver.fft import Transform
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, per_axis
 from solver.operators import curl
+from solver.spaces.field import Field
 
 
 class VortexRing(Initial):

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.field import Field
 from solver.equations.system import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
+from solver.spaces.field import Field
 
 # Core radius (where the density is half its central value) of the ground state of i ψ_t = −½∇²ψ + Vψ,
 # ∇²V = g|ψ|², times (g ρ_c)^¼: see docs/conventions.md for the integration that gives it.

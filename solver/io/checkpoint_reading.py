@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding
 
 from solver.cluster import in_group_of
 from solver.equations.system import PeriodicSystem
-from solver.grid import Grid, Storage
+from solver.grid import Fourier, Grid, Storage
 from solver.io.checkpoint_store import verify_together
 from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.leaves import Leaf, leaves_of
@@ -25,6 +25,7 @@ from solver.steppers.base import Stepper
 from solver.steppers.start import state_shapes
 from solver.steppers.state import State
 
+FOURIER_AND_POINTS = Storage("modes"), Storage("modes", Fourier(real=False)), Storage("points")
 OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
 
 
@@ -61,7 +62,7 @@ def load_checkpoint(
     manifest = read_manifest(path)
 
     def load(leaf: Leaf) -> jax.Array:
-        return load_array(path, manifest["arrays"][leaf.name], equation.grid)
+        return load_array(path, manifest["arrays"][leaf.name], leaf.storage, equation.grid)
 
     return state_from(manifest, equation, stepper, statistics, load, str(path))
 
@@ -150,16 +151,15 @@ def _stored_value(entry: dict[str, Any]) -> Any:
 def outline_of(leaf: Leaf, grid: Grid) -> dict[str, Any]:
     """What a manifest says of an array that is this entry of a state."""
     shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
-    storage = {"storage": leaf.storage.holds, "real": leaf.storage.real}
-    return {"shape": shape, "dtype": str(leaf.value.dtype), **storage}
+    return {"shape": shape, "dtype": str(leaf.value.dtype), "storage": str(leaf.storage)}
 
 
 def _outline(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: entry[key] for key in ("shape", "dtype", "storage", "real")}
+    return {key: entry[key] for key in ("shape", "dtype", "storage")}
 
 
 def _in_words(outline: dict[str, Any]) -> str:
-    return f"{storage_in(outline)} {outline['dtype']}{outline['shape']}"
+    return f"{outline['storage']} {outline['dtype']}{outline['shape']}"
 
 
 def _check_array(entry: dict[str, Any] | None, leaf: Leaf, grid: Grid, where: str) -> None:
@@ -169,23 +169,34 @@ def _check_array(entry: dict[str, Any] | None, leaf: Leaf, grid: Grid, where: st
         raise CheckpointError(f"{where}: {leaf.name!r} holds {stored}; {_in_words(needed)} is needed")
 
 
-def storage_in(entry: dict[str, Any]) -> Storage:
-    """How an array of a checkpoint was stored, from its entry of `arrays` in the manifest."""
-    return Storage(entry["storage"], entry["real"])
+def storage_in(entry: Mapping[str, Any], more: Iterable[Storage] = ()) -> Storage:
+    """How an array of a checkpoint is stored, from its entry of `arrays` in the manifest.
+
+    Args:
+        entry: of the array.
+        more: storages that are known besides Fourier modes and points.
+
+    Raises:
+        ValueError: none of those that are known.
+    """
+    known = {str(storage): storage for storage in (*FOURIER_AND_POINTS, *more)}
+    if entry["storage"] not in known:
+        raise ValueError(f"an array of {entry['storage']}; {', '.join(known)} are known here")
+    return known[entry["storage"]]
 
 
-def load_array(path: Path, entry: dict[str, Any], grid: Grid) -> jax.Array:
+def load_array(path: Path, entry: dict[str, Any], storage: Storage, grid: Grid) -> jax.Array:
     """Load one array of a checkpoint onto a grid of the shape that it was written on, on any devices.
 
     Args:
         path: the checkpoint's folder.
-        entry: entry of `arrays` in the manifest, which says whether it holds modes or points.
+        entry: entry of `arrays` in the manifest.
+        storage: of the array, as the entry names it.
         grid: the grid of the array.
 
     Raises:
         CheckpointError: pieces of the array are missing.
     """
-    storage = storage_in(entry)
     stored = storage.padded_shape(entry["shape"], grid)
     return _from_pieces(path, entry, stored, storage.sharding(len(stored), grid))
 

@@ -188,8 +188,7 @@ def _write_manifest(partial: Path, held: HeldState, run_file: str) -> None:
             name: {
                 "shape": list(array.shape),
                 "dtype": array.dtype,
-                "storage": array.storage.holds,
-                "real": array.storage.real,
+                "storage": str(array.storage),
                 "pieces": _pieces(name, array, notes),
             }
             for name, array in held.arrays.items()

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from solver.equations.field import RANKS, Field
 from solver.equations.system import PeriodicSystem
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
 from solver.io.fields import describe_field, read_field
+from solver.spaces.field import RANKS, Field
 
 
 def _names(given: Any) -> Any:

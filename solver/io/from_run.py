@@ -15,11 +15,10 @@ from jaxtyping import Array
 
 from solver.config import GridSection
 from solver.diagnostics import mean_square
-from solver.equations.field import RANKS, Field
 from solver.equations.start_changes import warn_of_changes
 from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
-from solver.grid import Grid
+from solver.grid import Fourier, Grid, Storage
 from solver.initial.base import Initial
 from solver.io.checkpoint_reading import load_array, storage_in
 from solver.io.checkpoint_store import newest_valid, verify_together
@@ -28,6 +27,8 @@ from solver.io.fields import read_field
 from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.manifest import CheckpointError, list_checkpoints, read_manifest, step_of
 from solver.io.snapshots import variables_in
+from solver.spaces import FourierSpace
+from solver.spaces.field import RANKS, Field
 
 
 class FromRun(Initial):
@@ -61,8 +62,8 @@ class FromRun(Initial):
     traceable: ClassVar[bool] = False
 
     def check(self, equation: PeriodicSystem, field: str) -> None:
-        source = self._source()
-        source.refuse_other_box(equation.grid)
+        source, grid = self._source(), equation.space(field).fourier
+        source.refuse_other_box(grid)
         components = source.components(self.field or field)
         needed = len(equation.component_names(field))
         if components != needed:
@@ -99,7 +100,7 @@ class FromRun(Initial):
         ours = resample(theirs, its_grid, grid)
         whole = mean_square(theirs, its_grid)
         lost = jnp.where(whole > 0, 1 - mean_square(ours, grid) / jnp.where(whole > 0, whole, 1), 0)
-        warn_of_changes({self.field: {"beyond": lost}}, grid)
+        warn_of_changes({self.field: {"beyond": lost}}, {self.field: FourierSpace(self.field, field, grid)})
         is_filtered = (its_grid.shape, its_grid.dealias) == (grid.shape, grid.dealias)
         return Transform(grid).inverse(_before_filter(ours, grid) if is_filtered else ours)
 
@@ -202,17 +203,23 @@ class _Checkpoint(_Source):
         return int(self._entry(name)["shape"][0])
 
     def is_real(self, name: str) -> bool:
-        entry = self._entry(name)
-        return storage_in(entry).real if storage_in(entry).holds == "modes" else "complex" not in entry["dtype"]
+        entry, storage = self._entry(name), self._storage(name)
+        return storage.kind == Fourier() if storage.holds == "modes" else "complex" not in entry["dtype"]
 
     def coefficients(self, name: str, grid: Grid) -> Array:
-        entry = self._entry(name)
-        values, storage = load_array(self.path, entry, grid), storage_in(entry)
+        storage = self._storage(name)
+        values = load_array(self.path, self._entry(name), storage, grid)
         if storage.holds == "modes":
-            if storage.real is grid.real:
+            if storage.kind == Fourier(grid.real):
                 return values
-            values = Transform(storage.grid(grid)).inverse(values)
+            values = Transform(grid.as_complex if grid.real else grid.as_real).inverse(values)
         return Transform(grid).forward(values)
+
+    def _storage(self, name: str) -> Storage:
+        try:
+            return storage_in(self._entry(name))
+        except ValueError as error:
+            raise ValueError(f"path: {self.path}: {name}: {error}") from None
 
     def _entry(self, name: str) -> dict[str, Any]:
         entry = self.arrays.get(f"field/{name}")

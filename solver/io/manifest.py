@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-FORMAT = 4
+FORMAT = 5
 NAME = re.compile(r"step-(\d{8,})")
 MANIFEST = "manifest.json"
 

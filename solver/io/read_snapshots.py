@@ -63,6 +63,7 @@ class Snapshot:
         title: of the run.
         axes: coordinates of the points [length], by name.
         variables: by name.
+        bounded: names of the axes that end, by a wall or since they are a part of one.
         place: position of a part of the grid, in words; empty for the whole grid.
         window: of mean fields, the numbers `since` and `samples` of their averaging window; else empty.
         kind: name of its kind of files, in the plural.
@@ -75,6 +76,7 @@ class Snapshot:
     title: str
     axes: Mapping[str, np.ndarray]
     variables: Mapping[str, SnapshotVariable]
+    bounded: frozenset[str] = frozenset()
     place: str = ""
     window: Mapping[str, float] = field(default_factory=dict)
     kind: str = "snapshots"
@@ -107,7 +109,9 @@ class Snapshot:
         first = next(iter(mine.values()))
         place = ", ".join(f"{axis} = {position:.3g}" for axis, position in first.at.items())
         fields = {name.removesuffix(f"_{part}"): v for name, v in mine.items()}
-        return replace(self, axes={side[0]: self.axes[side] for side in first.sides}, variables=fields, place=place)
+        bounded = frozenset(side[0] for side in first.sides if side in self.bounded)
+        axes = {side[0]: self.axes[side] for side in first.sides}
+        return replace(self, axes=axes, variables=fields, bounded=bounded, place=place)
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -136,13 +140,14 @@ def _read(path: Path, file: h5py.File) -> Snapshot:
     if any(key not in file.attrs for key in ("step", "time")):
         raise ValueError(f"{path}: not a snapshot; attributes step and time, and coordinates x, y, z are needed")
     axes = {name: dataset(file, name)[:] for name in sorted(file) if SIDE.fullmatch(name)}
+    bounded = frozenset(name for name in axes if not file[name].attrs.get("periodic", True))
     variables = {name: _variable(file, name) for name in variables_in(file)}
     window = {key: float(file.attrs[key]) for key in ("since", "samples") if key in file.attrs}
     title = str(file.attrs.get("title", ""))
     step, t = int(file.attrs["step"]), float(file.attrs["time"])
     kind = "statistics" if window else "snapshots"
     viscosity = float(file.attrs["viscosity"]) if "viscosity" in file.attrs else None
-    return Snapshot(path, step, t, title, axes, variables, window=window, kind=kind, viscosity=viscosity)
+    return Snapshot(path, step, t, title, axes, variables, bounded, window=window, kind=kind, viscosity=viscosity)
 
 
 def _variable(file: h5py.File, name: str) -> SnapshotVariable:

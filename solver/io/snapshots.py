@@ -235,18 +235,19 @@ def _create_variable(
         whole = len(along) == points.size
         scale = AXES[axis] if whole else f"{AXES[axis]}_{subgrid.start[axis]}_{subgrid.stop[axis] - 1}"
         data.dims[at].label = scale
-        data.dims[at].attach_scale(_scale(file, scale, along))
+        data.dims[at].attach_scale(_scale(file, scale, along, periodic=whole and grid.periodic[axis]))
         at += 1
     if variable.labels:
         data.dims[at].label = COMPONENT
         data.dims[at].attach_scale(_labels(file, name, variable, grid))
 
 
-def _scale(file: h5py.File, name: str, points: np.ndarray) -> h5py.Dataset:
+def _scale(file: h5py.File, name: str, points: np.ndarray, *, periodic: bool) -> h5py.Dataset:
     """Positions along an axis, or a part of it."""
     if name not in file:
         create(file, name, points).make_scale(name)
         file[name].attrs["units"] = "length"
+        file[name].attrs["periodic"] = periodic
     return file[name]
 
 

@@ -86,7 +86,7 @@ def fetch_state(
     forms: dict[str, tuple[Form, Form]] = {}
     elsewhere = replace(equation.grid, mesh=mesh)
     for entry, outline in message["arrays"].items():
-        shape, storage = outline["shape"], storage_in(outline)
+        shape, storage = outline["shape"], storage_in(outline, equation.field_storage().values())
         forms[entry] = _form(shape, storage, elsewhere), _form(shape, storage, equation.grid)
     for entry, piece in _pieces_to_here(forms):
         waiting.setdefault(piece.source.process_index, []).append((entry, piece))

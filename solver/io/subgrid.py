@@ -106,17 +106,18 @@ def _read(part: str, text: str, grid: Grid) -> tuple[int, float, float | None]:
 
 
 def _points(axis: int, first: float, last: float | None, text: str, grid: Grid) -> tuple[int, int]:
-    spacing = grid.spacing[axis]
-    length = spacing * grid.physical_shape[axis]
+    spacing, places = grid.spacing[axis], np.asarray(grid.coordinates()[axis], float).ravel()
+    length = spacing * len(places)
     for value in (first, last):
         if value is not None and not 0 <= value <= length:
             raise ValueError(f"{text!r}: {AXES[axis]} = {value:g} lies outside 0 ≤ {AXES[axis]} < {length:g}")
     if last is None:
-        at = round(first / spacing) % grid.physical_shape[axis]
+        apart = np.abs(places - first)
+        at = int(np.argmin(np.minimum(apart, length - apart) if grid.periodic[axis] else apart))
         return at, at + 1
-    start, stop = (int(np.ceil(value / spacing - 1e-9)) for value in (first, last))
+    start, stop = (int(np.searchsorted(places, value - 1e-9 * spacing)) for value in (first, last))
     if start >= stop:
         raise ValueError(
             f"{text!r}: no point lies in {first:g} ≤ {AXES[axis]} < {last:g}; they are {spacing:.3g} apart"
         )
-    return start, min(stop, grid.physical_shape[axis])
+    return start, stop

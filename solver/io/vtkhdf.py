@@ -28,7 +28,8 @@ def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) ->
         image.attrs.create("Type", b"ImageData", dtype="S9")
         image.attrs["Version"] = np.array([1, 0])
         image.attrs["WholeExtent"] = np.array([bound for n in (*points, *[1] * flat) for bound in (0, n - 1)])
-        image.attrs["Origin"] = np.zeros(3)
+        first = [float(places.ravel()[0]) for places in grid.coordinates()[::-1]]
+        image.attrs["Origin"] = np.array([*first, *[0.0] * flat])
         image.attrs["Spacing"] = np.array([*spacing, *[1.0] * flat])
         image.attrs["Direction"] = _direction(grid.dimensions)
         data = image.create_group("PointData")

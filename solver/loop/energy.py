@@ -7,7 +7,6 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
 from solver.equations.base import SplitEquation
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
@@ -19,5 +18,5 @@ def energy_of_all(equation: PeriodicSystem, fields: Fields) -> Array:
         points = math.prod(equation.grid.physical_shape)
         return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
     counted = {name: equation.counted(name, f, 0.5) for name, f in equation.fields_alone(fields).items()}
-    squares = (0.5 * mean_square(f, equation.grid_of(name)) for name, f in counted.items())
+    squares = (0.5 * equation.space(name).mean_square(f) for name, f in counted.items())
     return sum(squares, jnp.zeros(()))

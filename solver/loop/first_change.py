@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
 from solver.equations.base import Equation
-from solver.equations.manifold import distances, on_manifold
 from solver.equations.system import PeriodicSystem, compiled
-from solver.operators import random_key, random_modes
+from solver.grid import Modes
+from solver.operators import random_key
+from solver.spaces.manifold import distances, on_manifold
 from solver.steppers.state import State
 
 # shares of N, and of what the fields change at their own rate: beyond both it is no round-off
@@ -68,19 +68,15 @@ _checked: dict[Any, None] = {}  # kinds of equations that were found right
 
 def _random(equation: Any) -> dict[str, Array]:
     """Fields of random modes, each of mean square one for each component and mode, as they are declared to be."""
-    grids = {name: equation.grid_of(name) for name in equation.fields}
-    shapes = equation.field_shapes()
-    fields = {
-        name: random_modes(random_key(i), grid, shapes[name].shape[0]) for i, (name, grid) in enumerate(grids.items())
-    }
-    return on_manifold(fields, equation.fields, equation.grid)
+    fields = {name: space.random(random_key(i)) for i, (name, space) in enumerate(equation.spaces.items())}
+    return on_manifold(fields, equation.spaces)
 
 
 @compiled
 def _of_linear(equation: Any) -> dict[str, Array]:
     """Shares of L û that no real field has, by field, of random fields."""
     changed = equation.linear().apply(_random(equation))
-    parts = distances(changed, equation.fields, equation.grid)
+    parts = distances(changed, equation.spaces)
     return {name: of_field["not real"] for name, of_field in parts.items()}
 
 
@@ -88,10 +84,10 @@ def _of_linear(equation: Any) -> dict[str, Array]:
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
     """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
     # a state that is not on it is put back by the first step
-    kept = on_manifold(equation.fields_alone(fields), equation.fields, equation.grid)
+    kept = on_manifold(equation.fields_alone(fields), equation.spaces)
     for name, noise in _random(equation).items():
-        grid = equation.grid_of(name)
-        size = jnp.sqrt(mean_square(kept[name], grid) / mean_square(noise, grid))
+        space = equation.space(name)
+        size = jnp.sqrt(space.mean_square(kept[name]) / space.mean_square(noise))
         kept[name] = kept[name] + 0.1 * size * noise
     fields = {**fields, **kept}
     driven = equation.at_step(forcing, key, step)
@@ -100,21 +96,21 @@ def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: A
     change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
     rate = equation.rate(fields)
     shares = {}
-    for name, parts in distances(equation.fields_alone(change), equation.fields, equation.grid).items():
-        grid = equation.grid_of(name)
-        parts = {**parts, "of modes that the grid does not keep": _outside(change[name], grid)}
-        norm = jnp.sqrt(mean_square(change[name], grid))
-        own = rate * jnp.sqrt(mean_square(fields[name], grid))
+    for name, parts in distances(equation.fields_alone(change), equation.spaces).items():
+        space = equation.space(name)
+        parts = {**parts, "of modes that the grid does not keep": _outside(change[name], space.modes)}
+        norm = jnp.sqrt(space.mean_square(change[name]))
+        own = rate * jnp.sqrt(space.mean_square(fields[name]))
         beside = norm / jnp.where(own > 0, own, 1)
         shares[name] = {what: (share, share * jnp.where(own > 0, beside, jnp.inf)) for what, share in parts.items()}
     return shares
 
 
-def _outside(u_hat: Array, grid: Any) -> Array:
+def _outside(u_hat: Array, modes: Modes) -> Array:
     """‖the modes that are not kept, and the padding‖/‖the others‖."""
     square = jnp.sum(jnp.abs(u_hat) ** 2, axis=0)
-    kept = jnp.sum(jnp.where(grid.is_kept(), square, 0))
-    return jnp.sqrt(jnp.sum(jnp.where(grid.is_kept(), 0, square)) / jnp.where(kept > 0, kept, 1))
+    kept = jnp.sum(jnp.where(modes.is_kept(), square, 0))
+    return jnp.sqrt(jnp.sum(jnp.where(modes.is_kept(), 0, square)) / jnp.where(kept > 0, kept, 1))
 
 
 def _is_own(equation: Equation) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
 from solver.equations.kicks import kicking
 from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
@@ -33,7 +32,7 @@ def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any
     fields = equation.fields_alone(fields)
     moved = equation.linear().apply(fields)
     change = {name: moved[name] + nonlinear[name] for name in fields}
-    square = lambda f: sum(mean_square(v, equation.grid_of(name)) for name, v in f.items())  # noqa: E731
+    square = lambda f: sum(equation.space(name).mean_square(v) for name, v in f.items())  # noqa: E731
     size, speed = square(fields), square(change)
     moves = speed > 0
     # roots of what is positive: the derivative of a root at 0 is none

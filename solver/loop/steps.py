@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics.mode_sums import product, summed
+from solver.diagnostics.mode_sums import summed
 from solver.equations.system import PeriodicSystem, compiled
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
@@ -221,7 +221,7 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
     names = list(equation.fields_alone(error))
-    squared = lambda u, name: product(u[name], u[name], equation.grid_of(name))  # noqa: E731
+    squared = lambda u, name: equation.space(name).product(u[name], u[name])  # noqa: E731
     squares = summed([squared(u, name) for u in (error, before, after) for name in names], equation.grid.dtype)
     # the derivative of a root at 0 is none
     norms = iter([jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) for square in squares])

@@ -19,7 +19,6 @@ from solver.equations.base import SplitEquation
 from solver.equations.derived import Derived, derived_quantities
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
-from solver.fft import resample
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid
@@ -115,11 +114,11 @@ class Selection:
         free: dict[str, Any] = {name: None for name in ("forcing", "bodies") if hasattr(equation, name)}
         coarse = dataclasses.replace(equation, grid=grid, **free)
         hats = {
-            name: resample(u_hat, equation.grid_of(name), coarse.grid_of(name))
+            name: equation.space(name).resampled(u_hat, coarse.space(name))
             for name, u_hat in equation.coefficients(fields).items()
         }
         if isinstance(coarse, SplitEquation):  # its fields are values at the points
-            hats = {name: coarse.transform_of(name).inverse(u_hat) for name, u_hat in hats.items()}
+            hats = {name: coarse.space(name).inverse(u_hat) for name, u_hat in hats.items()}
         return coarse, hats | {name: y for name, y in fields.items() if name not in equation.fields}
 
 

@@ -58,7 +58,7 @@ class Correlations(Records):
                 columns[f"{prefix}transverse"] = across
         for name in self._others(equation):
             u_hat = equation.counted(name, hats[name], 0.5)
-            both = jnp.mean(diagnostics.correlations(u_hat, equation.grid_of(name)), axis=0).sum(axis=0)
+            both = jnp.mean(diagnostics.correlations(u_hat, equation.space(name).fourier), axis=0).sum(axis=0)
             columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
         return columns
 

@@ -48,7 +48,7 @@ class Cospectra(Records):
         columns, parts = {}, component_coefficients(equation, fields)
         for a, b in self._pairs(equation):
             (field, a_hat), (_, b_hat) = parts[a], parts[b]
-            grid = equation.grid_of(field)
+            grid = equation.space(field).fourier
             columns[f"{a}_{b}_real"] = co_spectrum(a_hat, b_hat, grid)
             columns[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
         return columns

@@ -33,6 +33,6 @@ class DomainLength(Records):
 
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         return {
-            f"{name}_length": characteristic_length(equation.counted(name, u_hat, 0.5), equation.grid_of(name))
+            f"{name}_length": characteristic_length(equation.counted(name, u_hat, 0.5), equation.space(name).fourier)
             for name, u_hat in equation.coefficients(fields).items()
         }

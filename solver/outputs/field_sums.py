@@ -63,7 +63,7 @@ def add_fields(equation: Reporting, sums: Any, fields: Fields, weight: Array, to
     added = {}
     for name, now in fields.items():
         mean = sums[name]["mean"]
-        deviation = equation.transform_of(name).inverse(now - mean)
+        deviation = equation.space(name).inverse(now - mean)
         squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
         added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
     return added
@@ -74,7 +74,7 @@ def means_and_variances(equation: Reporting, sums: Any, total: Array) -> dict[st
     """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
     moments = {}
     for name, parts in sums.items():
-        moments[f"{name}_mean"] = equation.transform_of(name).inverse(parts["mean"])
+        moments[f"{name}_mean"] = equation.space(name).inverse(parts["mean"])
         moments[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
     return moments
 

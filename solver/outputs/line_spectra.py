@@ -43,7 +43,7 @@ class LineSpectra(Records):
 
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         return {
-            f"{component}_{axis}": line_spectrum(u_hat, equation.grid_of(field), j)
+            f"{component}_{axis}": line_spectrum(u_hat, equation.space(field).fourier, j)
             for component, (field, u_hat) in component_coefficients(equation, fields).items()
             for j, axis in enumerate(AXES[: equation.grid.dimensions])
         }

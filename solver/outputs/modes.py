@@ -41,7 +41,7 @@ class Modes(Records):
         columns = {}
         for component, field in components(equation).items():
             for mode in self.modes:
-                mode_index(equation.grid_of(field), mode)  # raises if the grid does not retain the mode
+                mode_index(equation.space(field).fourier, mode)  # raises if the grid does not retain the mode
             units = equation.fields[field].units
             for part in ("real", "imaginary"):
                 columns[f"{component}_{part}"] = Column(("mode",), units, f"{part} part of the coefficient")
@@ -59,6 +59,6 @@ class Modes(Records):
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         for component, (field, u_hat) in component_coefficients(equation, fields).items():
-            values = mode_coefficients(u_hat, self.modes, equation.grid_of(field))
+            values = mode_coefficients(u_hat, self.modes, equation.space(field).fourier)
             columns |= {f"{component}_real": values.real, f"{component}_imaginary": values.imag}
         return columns

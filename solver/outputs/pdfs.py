@@ -132,7 +132,7 @@ class PDFs(Records):
         vectors = cache(lambda: reporting.vectors(equation, fields))
         for name, field in equation.fields.items():
             if field.rank == "scalar":
-                made[name] = lambda name=name: equation.transform_of(name).inverse(fields[name])  # type: ignore[misc]
+                made[name] = lambda name=name: equation.space(name).inverse(fields[name])  # type: ignore[misc]
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             own = self._of_vector(equation, prefix, vectors()[name])
             made |= {reporting.name_apart(equation, quantity, name): make for quantity, make in own.items()}

@@ -47,7 +47,7 @@ class PlaneSpectra(Records):
     def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
         axis = self._axis(equation)
         return {
-            name: plane_spectrum(equation.counted(name, u_hat, 0.5), equation.grid_of(name), axis)
+            name: plane_spectrum(equation.counted(name, u_hat, 0.5), equation.space(name).fourier, axis)
             for name, u_hat in equation.coefficients(fields).items()
         }
 

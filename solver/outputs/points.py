@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array
 
-from solver.diagnostics.points import at_places
 from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
@@ -48,7 +47,7 @@ class Points(Records):
         columns = {}
         d, hats = equation.grid.dimensions, equation.coefficients(fields)
         for name, field in equation.fields.items():
-            values = at_places(hats[name], self.at, equation.grid_of(name))
+            values = equation.space(name).at_places(hats[name], self.at)
             for i, component in enumerate(field.component_names(name, d)):
                 if field.real:
                     columns[component] = values[:, i]

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
-from solver.diagnostics import shell_spectrum, shell_wavenumbers
 from solver.equations.reporting import Reporting
 from solver.grid import Grid
 from solver.operators import Fields
 
-TAIL = 0.1  # fraction of the shells up to k_max that form the tail
-MIN_SHELLS = 6  # including that of the mean; with fewer there is no tail
 LEVEL = 0.03  # of the largest shell; the tail of a resolved field is far smaller
 
 
 def tails(equation: Reporting, fields: Fields) -> dict[str, Array]:
-    """Mean energy of the last tenth of the shells up to k_max over that of the largest shell, by field.
-
-    It uses the spectra ½|û|² without the mean, and is 0 for a uniform field, or if the grid has too few shells. Costs
-    all-reduces, and a transform of fields that a state holds at the points.
-    """
+    """`Space.tail` of each field. Costs all-reduces, and a transform of fields that a state holds at the points."""
     hats = equation.coefficients(fields)
-    return {name: _tail(hats[name], equation.grid_of(name)) for name in equation.fields}
+    return {name: space.tail(hats[name]) for name, space in equation.spaces.items()}
 
 
 def unresolved(now: Mapping[str, float], before: Mapping[str, float], grid: Grid) -> list[str]:
@@ -36,12 +27,3 @@ def unresolved(now: Mapping[str, float], before: Mapping[str, float], grid: Grid
         for name, tail in now.items()
         if tail > LEVEL and before.get(name, 0.0) > LEVEL and tail > before[name] / 2
     ]
-
-
-def _tail(u_hat: Array, grid: Grid) -> Array:
-    shells = int(np.sum(shell_wavenumbers(grid) <= grid.k_max * (1 + 1e-9)))
-    if shells < MIN_SHELLS:
-        return jnp.zeros(())
-    energy = shell_spectrum(u_hat, grid)[1:shells]
-    largest = jnp.max(energy)
-    return jnp.mean(energy[-max(1, round(TAIL * shells)) :]) / jnp.where(largest > 0, largest, 1)

@@ -14,7 +14,6 @@ from jax.typing import ArrayLike
 from solver.cluster import LOGGER, is_first
 from solver.equations import reporting
 from solver.equations.budget import imbalance
-from solver.equations.manifold import distances
 from solver.equations.reporting import Reporting
 from solver.equations.system import compiled
 from solver.grid import Grid
@@ -26,6 +25,7 @@ from solver.outputs.health import CLOSED
 from solver.outputs.resolution import tails, unresolved
 from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
+from solver.spaces.manifold import distances
 from solver.steppers.state import State
 
 _report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, dt, t))
@@ -144,7 +144,7 @@ def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) 
     energies = reporting.energies(equation, fields)
     row = {**equation.series(fields, dt), **equation.on_bodies(fields, t), **_of_companions(equation, fields, t)}
     conserved = equation.conserved(fields)
-    astray = distances(equation.fields_alone(fields), equation.fields, equation.grid)
+    astray = distances(equation.fields_alone(fields), equation.spaces)
     return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
 
 

@@ -68,7 +68,7 @@ class StructureFunctions(Records):
         scalars = self._scalars(equation)
         hats = component_coefficients(equation, fields) if scalars else {}
         for name, field in scalars.items():
-            transform = equation.transform_of(field)
+            transform = equation.space(field).fourier_transform
             columns[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
         return columns
 

@@ -74,7 +74,7 @@ class Transfer(Records):
 
 def invariant_transfer(equation: Equation, conjugate: Fields, change: Fields) -> Array:
     """Σ Re(ĝ* ĉ) over each shell: rate of change of ½⟨u · g⟩ there if c is the rate of change of the fields."""
-    return sum(co_spectrum(g, change[name], equation.grid_of(name)) for name, g in conjugate.items())
+    return sum(co_spectrum(g, change[name], equation.space(name).fourier) for name, g in conjugate.items())
 
 
 def _per_time(units: str) -> str:

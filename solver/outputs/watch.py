@@ -13,7 +13,7 @@ Distances = dict[str, dict[str, float]]  # field → violated property → ‖vi
 
 
 def strayed(distances: Distances, precision: np.dtype) -> list[str]:
-    """A warning for each field that has left its manifold; see `equations.manifold.distances`."""
+    """A warning for each field that has left its manifold; see `spaces.manifold.distances`."""
     return [
         f"the part of {name} that is {what} = {size:.1e} of it, more than round-off: sums over modes and values at the "
         "points do not agree"

@@ -49,7 +49,7 @@ class WaveVortex(Records):
 def _energy_spectrum(equation: Reporting, fields: Fields) -> Array:
     """Shell spectrum of the sum of the invariants ½⟨u·g⟩."""
     terms = [
-        0.5 * co_spectrum(fields[name], g, equation.grid_of(name))
+        0.5 * co_spectrum(fields[name], g, equation.space(name).fourier)
         for conjugate in reporting.invariants(equation, fields).values()
         for name, g in conjugate.items()
     ]

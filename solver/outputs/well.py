@@ -87,6 +87,7 @@ class Well(Output):
     def check(self, equation: Reporting) -> None:
         if self.every_time is None:
             raise ValueError("output.well.every_time is missing: the times of a data set are its multiples")
+        _ = equation.space(equation.first_field).fourier  # the files call every side periodic
         self.selection.check(equation, "output.well")
 
     def check_times(self, end: float) -> None:

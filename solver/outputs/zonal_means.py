@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
-import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
@@ -33,13 +32,10 @@ class ZonalMeans(Records):
     name: ClassVar[str] = "zonal-means"
 
     def layout(self, equation: Reporting) -> RecordsLayout:
-        grid = equation.grid
+        grid = equation.space(equation.first_field).fourier
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
-        axes = {
-            AXES[j]: Axis(np.arange(grid.physical_shape[j]) * grid.spacing[j], "length")
-            for j in range(1, grid.dimensions)
-        }
+        axes = {AXES[j]: Axis(grid.coordinates()[j].ravel(), "length") for j in range(1, grid.dimensions)}
         return RecordsLayout(
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
         )

@@ -158,10 +158,8 @@ def bodies_of(snapshot: Snapshot, plane: Plane) -> np.ndarray | None:
 
 
 def sides_of(snapshot: Snapshot, plane: Plane) -> list[Side]:
-    """The axes of a plane. A part of a side of the box is not periodic."""
-    first = next(iter(snapshot.variables.values()), None)
-    parts = {side[0] for side in (first.sides if first else ()) if len(side) > 1}
-    return [Side(name, snapshot.axes[name], name not in parts) for name in plane.axes]
+    """The axes of a plane."""
+    return [Side(name, snapshot.axes[name], name not in snapshot.bounded) for name in plane.axes]
 
 
 def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None = None) -> Any:

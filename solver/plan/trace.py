@@ -31,6 +31,7 @@ class Plan:
     max_slabs: int
     physical: tuple[int, ...]
     physical_block: tuple[int, ...]
+    spectral_axes: tuple[str, ...]
     spectral: tuple[int, ...]
     spectral_block: tuple[int, ...]
     transforms: dict[bool, int]
@@ -45,7 +46,7 @@ class Plan:
 
 def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     """The plan of one step of fixed size; `state` may hold shapes alone."""
-    grid = equation.grid
+    grid, modes = equation.grid, equation.space(equation.first_field).modes
     calls = transforms_in_step(equation, stepper, state)
     counts: Counter[bool] = Counter()
     for call in calls:
@@ -59,8 +60,9 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
         max_slabs=layout.max_slabs,
         physical=grid.physical_shape,
         physical_block=tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True)),
-        spectral=layout.logical_spectral_shape,
-        spectral_block=grid.spectral_sharding().shard_shape(grid.spectral_shape),
+        spectral_axes=modes.axis_names,
+        spectral=modes.logical_spectral_shape,
+        spectral_block=modes.spectral_sharding().shard_shape(modes.spectral_shape),
         transforms=dict(counts),
         complex_transforms=sum(call.batch for call in calls if not call.real),
         exchanges=sum(call.exchanges for call in calls),

@@ -13,6 +13,7 @@ from solver.outputs.base import Run
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
+from solver.spaces import NotInSpace
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 
@@ -67,7 +68,10 @@ class Simulation:
         check_end(self.end, self.control)
         apart = None if self.analyse is None else self.equation.on_mesh(self.analyse)
         for output in self.outputs.all:
-            output.check(self.equation if apart is None or output.keeps_bits else apart)
+            try:
+                output.check(self.equation if apart is None or output.keeps_bits else apart)
+            except NotInSpace as error:
+                raise ValueError(f"output {output.name}: {error}") from None
             output.check_times(self.end)
         if apart is not None and self.outputs.checkpoints.layout == "shared":
             raise ValueError("output.checkpoints.layout = 'shared' beside groups of devices: 'per-process' is needed")

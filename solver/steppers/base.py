@@ -191,7 +191,7 @@ class Stepper(eqx.Module):
         """Fields and history one step of size dt later, the fields as the equation declares them.
 
         Every step of every method ends here, with the kicks of forcings that are white in time, and so that no state
-        leaves its manifold (`equations.manifold`).
+        leaves its manifold (`spaces.manifold`).
         """
         return self._completed(self.advance, equation, fields, history, t, dt, coefficients)
 

@@ -67,7 +67,7 @@ def initial_state(
     values = _by_name(u, equation)
     key = () if seed is None else random_key(seed)
     made, removed = _start(equation, stepper, values)
-    warn_of_changes(removed, equation.grid)
+    warn_of_changes(removed, equation.spaces)
     forced, idle, unsolved = _start_forcing(equation, key, made["field"])
     warn_of_idle_forcings(equation, idle)
     warn_of_unsolved_modes(equation, unsolved)

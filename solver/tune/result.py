@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from solver.equations.base import SplitEquation
 from solver.equations.system import PeriodicSystem
 from solver.operators import Fields
 
@@ -63,8 +62,7 @@ class Result:
 
 def _logical_shape(equation: PeriodicSystem, name: str) -> tuple[int, ...]:
     """Shape of a field's array, without components and padding."""
-    grid = equation.grid_of(name)
-    return grid.physical_shape if isinstance(equation, SplitEquation) else grid.layout.logical_spectral_shape
+    return equation.field_storage()[name].logical_axes(equation.grid)
 
 
 @partial(jax.jit, static_argnames="shape")

@@ -122,7 +122,7 @@ class Decay(sw.Equation):
     rate_of_decay: float = 1.0
 
     name = "decay"
-    fields = {"u": sw.equations.field.Field(units="m")}  # noqa: RUF012
+    fields = {"u": sw.Field(units="m")}  # noqa: RUF012
 
     def linear(self):
         return sw.Diagonal({"u": -self.rate_of_decay * jnp.ones(self.grid.spectral_shape)})

@@ -18,7 +18,7 @@ class TwoKinds(sw.Equation):
     fields: ClassVar = {"density": sw.Field(), "envelope": sw.Field("wavefunction")}
 
     def linear(self):
-        return sw.Diagonal({name: jnp.zeros(self.grid_of(name).spectral_shape) for name in self.fields})
+        return sw.Diagonal({name: jnp.zeros(self.space(name).fourier.spectral_shape) for name in self.fields})
 
     def nonlinear(self, fields, t):
         return fields

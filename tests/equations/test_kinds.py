@@ -29,7 +29,7 @@ class Waves(sw.Equation):
     fields = {"envelope": sw.Field("wavefunction", "volt/length"), "density": sw.Field("scalar", "1/length^3")}
 
     def linear(self):
-        k2, l2 = (self.grid_of(name).k_squared() for name in self.fields)
+        k2, l2 = (self.space(name).fourier.k_squared() for name in self.fields)
         return sw.Diagonal({"envelope": -1j * k2, "density": -self.damping - self.diffusivity * l2})
 
     def nonlinear(self, fields, t):

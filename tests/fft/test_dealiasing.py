@@ -6,8 +6,8 @@ import pytest
 from helpers import random_field, series
 
 import solver as sw
-from solver.equations.field import Field
 from solver.fft import Transform
+from solver.spaces.field import Field
 from solver.steppers import IFRK2
 
 SHAPE = (12, 16, 12)

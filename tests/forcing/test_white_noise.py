@@ -36,7 +36,7 @@ def members(equation, stepper, count, *, step, steps, seed=0):
 
 def per_mode(equation, name):
     """q of each kept mode and component: ⟨|û|²⟩ gained per time if every mode is forced alike with power 1.5."""
-    grid = equation.grid_of(name)
+    grid = equation.space(name).fourier
     modes = float(np.sum(np.broadcast_to(grid.mode_weights(), grid.spectral_shape))) - 1
     return 2 * 1.5 / modes
 
@@ -72,7 +72,7 @@ def test_variance_after_one_step_of_each_kind_of_rate(make_grid, case, stepper):
     equation = sw.write(lines, {"u": rank})(make_grid((16,), devices=1), nu=0.3, forcing=noise)
     count, dt = 3000, 0.8
     u = members(equation, stepper, count, step=dt, steps=1)["u"][:, 0]
-    k = np.asarray(equation.grid_of("u").wavenumbers()[0])
+    k = np.asarray(equation.space("u").fourier.wavenumbers()[0])
     kept = k != 0
     double = 2 * np.real(rate(k[kept]))
     q = per_mode(equation, "u")
@@ -325,7 +325,7 @@ class Conserved(WhiteForcing):
     strength: float
 
     def density(self, equation, field):
-        return 2 * self.strength * equation.grid_of(field).k_squared()
+        return 2 * self.strength * equation.space(field).fourier.k_squared()
 
 
 class Jump(sw.forcing.Forcing):
@@ -339,7 +339,7 @@ class Jump(sw.forcing.Forcing):
         return jnp.zeros_like(u_hat)
 
     def kick(self, equation, field, fields, state, prepared, key):
-        grid = equation.grid_of(field)
+        grid = equation.space(field).fourier
         one = jnp.where((grid.k_squared() > 0) & (grid.k_squared() < 2), self.size, 0)
         return {field: jnp.broadcast_to((1j if self.wrong else 1) * one, fields[field].shape)}
 

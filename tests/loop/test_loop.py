@@ -248,7 +248,7 @@ class Turning(sw.Equation):
     """u_t = v, v_t = −u, as one matrix per mode."""
 
     name = "turning"
-    fields = {name: sw.equations.field.Field() for name in "uv"}  # noqa: RUF012
+    fields = {name: sw.Field() for name in "uv"}  # noqa: RUF012
 
     def linear(self):
         ones = jnp.ones(self.grid.spectral_shape)

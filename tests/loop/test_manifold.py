@@ -11,10 +11,10 @@ import pytest
 from test_same_bits import PAIRS, build
 
 import solver as sw
-from solver.equations.field import Field
-from solver.equations.manifold import distances
 from solver.equations.system import PeriodicSystem
 from solver.loop import BlowUp
+from solver.spaces.field import Field
+from solver.spaces.manifold import distances
 
 
 class Gain(sw.forcing.Forcing):
@@ -32,7 +32,7 @@ def planted(state, equation):
     for i, (name, u_hat) in enumerate(state.field.items()):
         noise = jax.random.normal(jax.random.key(i), u_hat.shape, u_hat.dtype)
         size = jnp.maximum(jnp.sqrt(jnp.mean(jnp.abs(u_hat) ** 2)), 1e-3)
-        field[name] = u_hat + 1e-6 * size * noise * equation.grid_of(name).is_kept()
+        field[name] = u_hat + 1e-6 * size * noise * equation.space(name).fourier.is_kept()
     return state.replace(field=field)
 
 

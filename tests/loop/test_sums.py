@@ -13,7 +13,7 @@ class Decay(sw.Equation):
     """u_t = −u/100: ½⟨u²⟩ decays as exp(−t/50)."""
 
     name = "decay"
-    fields = {"u": sw.equations.field.Field()}  # noqa: RUF012
+    fields = {"u": sw.Field()}  # noqa: RUF012
 
     def linear(self):
         return sw.Diagonal({"u": jnp.zeros(self.grid.spectral_shape, self.grid.dtype)})

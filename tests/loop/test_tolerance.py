@@ -24,7 +24,7 @@ class Pulse(sw.Equation):
     """u_t = −k² u/100 + a short pulse at t = 1: one time scale far below the rest."""
 
     name = "pulse"
-    fields = {"u": sw.equations.field.Field()}  # noqa: RUF012
+    fields = {"u": sw.Field()}  # noqa: RUF012
 
     def linear(self):
         return sw.Diagonal({"u": -0.01 * self.grid.k_squared()})
@@ -91,7 +91,7 @@ class Chain(Pulse):
     """a = cos t drives b, which drives c, in units in which c stays small; nothing says how large it will be."""
 
     name = "chain"
-    fields = {name: sw.equations.field.Field() for name in "abc"}  # noqa: RUF012
+    fields = {name: sw.Field() for name in "abc"}  # noqa: RUF012
 
     def linear(self):
         return sw.Diagonal({name: jnp.zeros(self.grid.spectral_shape) for name in "abc"})

@@ -12,11 +12,11 @@ import solver as sw
 from solver.config import ConfigError
 from solver.diagnostics.points import at_places
 from solver.equations.derived import derived_quantities
-from solver.equations.field import Field
 from solver.fft import Transform
 from solver.io import RecordsFile, Variable, write_snapshot
 from solver.io.subgrid import Subgrid
 from solver.outputs import Correlations, Points, Slices, Snapshots, Statistics, ZonalMeans
+from solver.spaces.field import Field
 from tests.helpers import random_field
 
 SHAPE = (12, 14, 9)

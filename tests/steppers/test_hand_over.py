@@ -91,9 +91,7 @@ def test_the_bits_are_the_same(handed):
 def test_everything_lies_as_in_a_state_that_was_made_there(handed):
     equation, stepper, state, on_other, mesh = handed
     there = equation.on_mesh(mesh)
-    values = {
-        name: jnp.zeros(shape, there.grid_of(name).physical_dtype) for name, shape in there.physical_shapes().items()
-    }
+    values = {name: jnp.zeros(held.shape, held.dtype) for name, held in there.values_at_points().items()}
     made = sw.initial_state(there, stepper, values, seed=None if isinstance(state.key, tuple) else 0)
     assert jax.tree.structure(on_other) == jax.tree.structure(made)
     for moved, expected in zip(jax.tree.leaves(on_other), jax.tree.leaves(made), strict=True):

@@ -1,0 +1,264 @@
+"""What a room may ask of where a field lives."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.diagnostics.mode_sums import ModeSum, product, summed
+from solver.fft import Method, Transform, max_over_points
+from solver.grid import Grid, Modes, Storage
+from solver.spaces.field import Field
+
+SOLENOIDAL, ZERO_MEAN = "solenoidal", "zero_mean"  # what a field may declare; see `Space.as_declared`
+
+
+class NotInSpace(ValueError):
+    """Something is asked of a space that it does not have: shells of |k| of what is no Fourier series, for one."""
+
+
+class Space(eqx.Module):
+    """Where one field of an equation lives: how a state stores it, and what it is at the points of the grid.
+
+    An equation gives each of its fields one (`equation.space(name)`): `FourierSpace` by default. Subclass it for other
+    functions of space, and override `Equation.space`. A subclass gives `storage`, `forward`, `inverse`, `slopes`,
+    `laplacian`, `inverse_laplacian` and `random`; the rest has defaults that follow from these and from the modes.
+
+    Coefficients are arrays `(component, *modes.spectral_shape)`, values at the points
+    `(component, *grid.physical_shape)`; the numbers of components may differ. Arrays that a space needs are its
+    attributes, leaves of a pytree; all else is static.
+
+    Args:
+        name: of the field.
+        field: what the equation declares of it.
+        grid: the points, and the devices that share them.
+        method: how transforms are carried out.
+        shift: of the points during one evaluation, in units of their spacing; None at rest.
+    """
+
+    name: str = eqx.field(static=True)
+    field: Field = eqx.field(static=True)
+    grid: Grid = eqx.field(static=True)
+    method: Method = eqx.field(default=Method(), static=True)
+    shift: Any = None
+
+    def __str__(self) -> str:
+        """What its functions are, in messages."""
+        return type(self).__name__
+
+    # ---- the two forms of a field -------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def storage(self) -> Storage:
+        """How a state stores the field: `Storage("modes", kind)`, where `kind.on(grid)` are its `Modes`."""
+
+    @property
+    def modes(self) -> Modes:
+        """The modes of one scalar, on the devices of the grid."""
+        return self.storage.kind.on(self.grid)
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """Names of the components that the field has at the points."""
+        return self.field.component_names(self.name, self.grid.dimensions)
+
+    @property
+    def stored_components(self) -> int:
+        """Number of components of its coefficients; as many as it has at the points by default."""
+        return len(self.component_names)
+
+    @property
+    def coefficients(self) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of its coefficients."""
+        return jax.ShapeDtypeStruct((self.stored_components, *self.modes.spectral_shape), self.modes.complex_dtype)
+
+    @property
+    def values(self) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of its values at the points."""
+        shape = (len(self.component_names), *self.grid.physical_shape)
+        return jax.ShapeDtypeStruct(shape, self.points.physical_dtype)
+
+    @property
+    def points(self) -> Grid:
+        """The grid with the type of its values: of real or of complex fields."""
+        return self.grid.as_real if self.field.real else self.grid.as_complex
+
+    @property
+    def kind(self) -> Hashable:
+        """Fields whose spaces have one kind are transformed together, their components after one another."""
+        return (type(self), self.storage, self.name if self.stored_components != len(self.component_names) else "")
+
+    @abstractmethod
+    def forward(self, u: Array) -> Array:
+        """Coefficients of values at the points; of several fields of this `kind`, their components after one another.
+
+        What the space does not hold is left out: modes that the grid does not keep, for one.
+        """
+
+    @abstractmethod
+    def inverse(self, u_hat: Array) -> Array:
+        """Values at the points, of coefficients."""
+
+    @property
+    def moves_points(self) -> bool:
+        """Whether `forward` and `inverse` heed the `shift`, as dealiasing by phase shifts needs it."""
+        return False
+
+    @property
+    def limit(self) -> str:
+        """Where its modes end, in words."""
+        return "the modes that are kept"
+
+    @property
+    def exact(self) -> Space:
+        """The same for what is done once, not in every step: exchanges send numbers as they are."""
+        return replace(self, method=self.method.without_rounding)
+
+    # ---- sums over modes ----------------------------------------------------------------------------------------
+
+    def product(self, a_hat: Array, b_hat: Array, weight: ArrayLike = 1) -> ModeSum:
+        """⟨a · b⟩ over the box, as a sum over modes that `mode_sums.summed` works out, several in one all-reduce.
+
+        Args:
+            a_hat, b_hat: coefficients.
+            weight: of each mode.
+        """
+        return product(a_hat, b_hat, self.modes, weight)
+
+    def mean_square(self, u_hat: Array) -> Array:
+        """⟨|u|²⟩ over the box, summed over components. One all-reduce."""
+        return summed([self.product(u_hat, u_hat)], self.grid.dtype)[0]
+
+    # ---- derivatives, mode by mode ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def slopes(self) -> Sequence[Any]:
+        """For each direction the k of ∂ → i k, broadcasting against the modes; None where the derivative of a field
+        does not lie in this space."""
+
+    @abstractmethod
+    def laplacian(self) -> Array:
+        """∇² of each mode [1/length²]; zero in the padding."""
+
+    @abstractmethod
+    def inverse_laplacian(self) -> Array:
+        """1/∇² of each mode, and 0 where ∇² is 0 [length²]."""
+
+    def mean_modes(self, axes: Sequence[int] = ()) -> Array:
+        """True for the modes that are the same at all points along these axes, all of them by default.
+
+        Raises:
+            NotInSpace: a space that tells its axes not apart.
+        """
+        if axes:
+            raise NotInSpace(f"field {self.name}: means along an axis are not known of {self}")
+        return self.modes.is_kept() & (self.laplacian() == 0)
+
+    # ---- what the field is declared to be -----------------------------------------------------------------------
+
+    def as_declared(self, u_hat: Array, what: str) -> Array:
+        """Coefficients of the nearest field that is `solenoidal`, or has `zero_mean`. No communication.
+
+        Raises:
+            NotInSpace: a space that knows no such thing.
+        """
+        if what == ZERO_MEAN:
+            return jnp.where(self.mean_modes(), 0, u_hat)
+        raise NotInSpace(f"field {self.name}: fields of {self} cannot be declared {what}")
+
+    @property
+    def declared(self) -> list[str]:
+        """What the field is declared to be: `solenoidal`, `zero_mean`."""
+        return [what for what in (SOLENOIDAL, ZERO_MEAN) if getattr(self.field, what)]
+
+    def constrained(self, u_hat: Array) -> Array:
+        """The nearest field, or change of it, that is what it is declared to be. No communication."""
+        for what in self.declared:
+            u_hat = self.as_declared(u_hat, what)
+        return u_hat
+
+    @property
+    def has_twins(self) -> bool:
+        """Whether stored numbers depend on each other, so that `symmetric` has something to do."""
+        return False
+
+    def symmetric(self, fields: Any) -> Any:
+        """The nearest coefficients that belong to a field of this space, of a tree of fields of this `kind`.
+
+        Where a state stores numbers that depend on each other, such as û(−k) = conj û(k), rounding parts them.
+        """
+        return fields
+
+    # ---- what diagnostics and outputs ask -----------------------------------------------------------------------
+
+    @abstractmethod
+    def random(self, key: Array) -> Array:
+        """Coefficients of a random field, of mean square about one for each mode and component; of any devices the same
+        number for each mode."""
+
+    def at_places(self, u_hat: Array, places: Sequence[Sequence[float]]) -> Array:
+        """Values `(place, component)` at any places, on every device.
+
+        Raises:
+            NotInSpace: a space that does not know its functions between the points.
+        """
+        raise NotInSpace(f"field {self.name}: values between the points are not known of {self}")
+
+    def resampled(self, u_hat: Array, target: Space) -> Array:
+        """Coefficients of the same field in a space of this class on another grid.
+
+        Raises:
+            NotInSpace: a space that cannot.
+        """
+        raise NotInSpace(f"field {self.name}: {self} has no way to another resolution")
+
+    def tail(self, u_hat: Array) -> Array:
+        """What the modes of the smallest scales hold, over what the largest hold: more than some 3 % asks for more
+        points. 0 where it is not known, as by default."""
+        return jnp.zeros(())
+
+    @property
+    def fourier(self) -> Grid:
+        """The grid whose modes exp(i k·x) these are, for what needs shells of |k| or a periodic box.
+
+        Raises:
+            NotInSpace: other modes.
+        """
+        raise NotInSpace(f"field {self.name} is of {self}; Fourier modes of a periodic box are needed")
+
+    @property
+    def fourier_transform(self) -> Transform:
+        """The transform of scalars on that grid, by the equation's method, at points that may be shifted.
+
+        Raises:
+            NotInSpace: other modes.
+        """
+        return Transform(self.fourier, self.method, self.shift)
+
+    def pointwise(
+        self, fn: Callable[..., Array], u_hat: Array, parameters: Any, at_points: Any, largest: Any = None
+    ) -> Any:
+        """`forward(fn(inverse(u_hat)))` of a function of scalars of this `kind`; see `Transform.pointwise`.
+
+        Args:
+            fn: called as `fn(u, parameters)`, or `fn(u, parameters, at_points)` with arrays over the points.
+            u_hat: coefficients `(component, …)`.
+            parameters, at_points, largest: as of `Transform.pointwise`.
+
+        Returns:
+            Coefficients of what `fn` returns; with `largest` a pair of that and the largest of its numbers.
+        """
+        Transform(self.points, self.method).check_function(fn, parameters, at_points, u_hat.shape[:1])
+        given = [parameters, *([] if at_points is None else [at_points])]
+        u = self.inverse(u_hat)
+        made = self.forward(fn(u, *given))
+        return made if largest is None else (made, max_over_points(largest(u, *given)))
