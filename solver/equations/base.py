@@ -76,8 +76,8 @@ class Equation(Reporting):
     def __check_init__(self) -> None:
         object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
         self._check_bodies()
-        for space in self.spaces.values():
-            if self.grid.layout.shifts_phase and not space.moves_points:
+        for space in self.spaces.values() if self.grid.layout.shifts_phase else ():
+            if not space.moves_points:
                 raise ValueError(f"dealias {self.grid.dealias!r}: field {space.name} is of {space}, which cannot shift")
         for name in together({BUDGET: EnergyBudget()}, self.beside()):
             if name in self.fields:
