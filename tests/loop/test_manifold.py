@@ -37,7 +37,7 @@ def planted(state, equation):
 
 
 def how_far(state, equation):
-    parts_by_field = distances(state.field, equation.fields, equation.grid)
+    parts_by_field = distances(state.field, equation.spaces)
     return max((float(v) for parts in parts_by_field.values() for v in parts.values()), default=0.0)
 
 
