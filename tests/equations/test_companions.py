@@ -1,6 +1,5 @@
 """A companion from outside, tracers in a flow: order, restarts, branches, ensembles, devices, wrong input."""
 
-import csv
 import textwrap
 import tomllib
 from typing import ClassVar
@@ -15,6 +14,7 @@ from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver.cli.main import main
+from solver.io import read_series
 
 COUNT, NU = 100, 0.5
 STARTS = np.random.default_rng(0).uniform(0, 2 * np.pi, (COUNT, 2))
@@ -231,9 +231,8 @@ def run_file(tmp_path):
     return path
 
 
-def rows(folder):
-    with open(folder / "series.csv") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+def column(folder, name):
+    return read_series(folder / "series.csv")[name]
 
 
 def kept(folder, step=8):
@@ -252,10 +251,10 @@ def test_a_run_keeps_them_resumes_them_to_the_bit_and_branches_from_them(run_fil
     np.testing.assert_array_equal(kept(run), kept(whole))
     np.testing.assert_allclose(kept(whole), exact(0.4), rtol=0, atol=1e-6 if stepper == "etdrk4" else 3e-3)
     assert "spread [length], mean_x [length]" in (whole / "series.csv").read_text().splitlines()[0]
-    assert float(rows(whole)[-1]["spread"]) == pytest.approx(np.std(kept(whole)), rel=1e-12)
+    assert column(whole, "spread")[-1] == pytest.approx(np.std(kept(whole)), rel=1e-12)
     assert main(["resume", str(run), "--branch", str(branch), "equation.nu=0.0", "time.end=0.5"]) == 0
-    assert rows(branch)[0]["mean_x"] == rows(whole)[-1]["mean_x"]
-    assert rows(branch)[-1]["mean_x"] != rows(whole)[-1]["mean_x"]
+    assert column(branch, "mean_x")[0] == column(whole, "mean_x")[-1]
+    assert column(branch, "mean_x")[-1] != column(whole, "mean_x")[-1]
 
 
 @pytest.mark.slow
@@ -267,8 +266,8 @@ def test_each_member_of_an_ensemble_has_its_own(run_file, tmp_path):
     ends = [kept(into / f"member-{i:04d}") for i in range(2)]
     assert np.abs(ends[0] - ends[1]).max() > 1e-3
     for i in range(2):
-        alone, row = tmp_path / f"alone-{i}", rows(into / f"member-{i:04d}")[-1]
-        nu = tomllib.loads((into / f"member-{i:04d}" / "config.toml").read_text())["equation"]["nu"]
+        alone, member = tmp_path / f"alone-{i}", into / f"member-{i:04d}"
+        nu = tomllib.loads((member / "config.toml").read_text())["equation"]["nu"]
         (tmp_path / "one.toml").write_text(RUN.replace("STEPPER", "etdrk4"))
         assert main(["run", str(tmp_path / "one.toml"), f"equation.nu={nu}", f"output.directory={alone}"]) == 0
-        assert float(row["mean_x"]) == pytest.approx(float(rows(alone)[-1]["mean_x"]), rel=1e-12)
+        assert column(member, "mean_x")[-1] == pytest.approx(column(alone, "mean_x")[-1], rel=1e-12)

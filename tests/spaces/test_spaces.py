@@ -1,6 +1,5 @@
 """Two spaces from outside: cosine series between walls, and velocities that are stored as streamfunctions."""
 
-import csv
 import dataclasses
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from helpers import random_field, refused_in_one_line
 import solver as sw
 from solver.cli.main import main
 from solver.equations import NavierStokes
+from solver.io import read_series
 from solver.spaces.manifold import distances
 from spaces.cosines import AllenCahnAsText, AllenCahnBetweenWalls
 from spaces.streamfunctions import FlowByStreamfunction, Streamfunctions
@@ -223,9 +223,8 @@ def run_file(request, tmp_path):
     return tmp_path / "run.toml"
 
 
-def rows(folder):
-    with open(folder / "series.csv") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+def column(folder, name):
+    return read_series(folder / "series.csv")[name]
 
 
 @pytest.mark.slow
@@ -238,11 +237,11 @@ def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
     for folder in ("snapshots", "slices"):
         name = f"{folder}/step-00000020.h5"
         assert (run / name).read_bytes() == (whole / name).read_bytes()
-    assert abs(float(rows(whole)[-1]["energy_imbalance"])) < 1e-2  # of noise, to the order of sbdf2
+    assert abs(column(whole, "energy_imbalance")[-1]) < 1e-2  # of noise, to the order of sbdf2
     with h5py.File(whole / "snapshots" / "step-00000020.h5") as file:
         np.testing.assert_allclose(file["y"], (np.arange(18) + 0.5) * 4 / 18, rtol=1e-14)
         assert (file["x"].attrs["periodic"], file["y"].attrs["periodic"]) == (True, False)
-        assert 0.5 * np.mean(file["u"][:] ** 2) == pytest.approx(float(rows(whole)[-1]["energy"]), rel=1e-12)
+        assert 0.5 * np.mean(file["u"][:] ** 2) == pytest.approx(column(whole, "energy")[-1], rel=1e-12)
     with h5py.File(whole / "slices" / "step-00000020.h5") as file:
         assert file["u_y0"].attrs["y"] == pytest.approx(4 / 36)
     for command in ("verify", "plot", "report", "info"):
