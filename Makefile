@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test fast fuzz lint setup mpi peers compiled well docs clean
+.PHONY: demo test thorough fast fuzz lint setup mpi peers compiled well docs clean
 
 setup: .venv/ready
 
@@ -46,9 +46,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's
-test: lint mpi
-	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slurm and not multiprocess"
+# as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's;
+# of slow tests of many cases a third (tests/some_cases.py): `make thorough` has them all
+test: WHICH := --some-cases
+test thorough: lint mpi
+	$(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "not slurm and not multiprocess"
 	$(BIN)/python -m pytest -n logical --dist worksteal -m "multiprocess and not slurm"
 	$(BIN)/python -m pytest -m slurm
 

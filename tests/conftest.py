@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 import pytest
 from compilation import compile_fast, keep_programs, lend_programs, trace_fast
+from some_cases import some_cases
 from typecheck import check
 
 # one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
@@ -70,8 +71,16 @@ def programs_compiled():
     return lambda: len(_compiled)
 
 
-def pytest_collection_modifyitems(items):
-    """Fast tests first."""
+def pytest_addoption(parser):
+    parser.addoption("--some-cases", action="store_true", help="of each slow test of many cases a third of them")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Fast tests first; with --some-cases what `some_cases` leaves."""
+    if config.getoption("--some-cases"):
+        left = some_cases(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in left])
+        items[:] = [item for item in items if item in left]
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -97,6 +97,7 @@ def test_a_cylinder_that_spins_down_in_a_drum():
     assert errors[0] / errors[1] > 3
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_sphere_settles_as_in_a_cubic_array():
     """At Re → 0, the mean flow held at zero: Hasimoto, J. Fluid Mech. 5 (1959) 317; 6πμaUK of all that falls."""

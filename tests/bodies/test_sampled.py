@@ -142,6 +142,7 @@ def run_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_with_a_shape_from_a_file_is_that_with_a_disc(run_file, tmp_path):
     forces = {}

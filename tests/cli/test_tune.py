@@ -301,6 +301,7 @@ def test_steps_are_as_long_as_the_first_one_of_the_run():
     assert candidate.ready.dt == float(after.dt) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     code, out, _ = tune(

@@ -89,6 +89,7 @@ def test_a_soliton_is_fitted():
         diagnostics.fit_soliton(r[::20], profile[::20])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_profile_of_a_soliton_in_a_box(make_grid):
     """Around its centre, across the sides of the box, and fitted: the radius of the one that was put there."""

@@ -75,6 +75,7 @@ def test_flow_and_magnetic_field_exchange_what_the_other_gets(make_grid, mean_fi
     assert float(state.budget["magnetic_energy_from_forcing"]) == pytest.approx(0.04, rel=1e-8)
 
 
+@pytest.mark.thorough
 def test_buoyancy_gives_what_the_stratification_takes(make_grid):
     grid = make_grid((12, 8, 12), devices=2)
     flow = Boussinesq(grid, 0.02, 0.01, buoyancy_frequency=1.5, rotation=0.5)

@@ -128,6 +128,7 @@ def test_checkpoints_on_other_devices(make_grid, tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_from_a_run_file(tmp_path):
     (tmp_path / "waves.py").write_text(WAVES)
     run_file = tmp_path / "waves.toml"

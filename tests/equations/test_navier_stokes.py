@@ -146,6 +146,7 @@ def test_diagnostics_of_a_known_flow(make_grid):
     assert equation.warnings({"kmax_eta": 0.9996})[0].startswith("k_max·η = 0.9996 is below 1")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("d", [2, 3])
 def test_enstrophy_is_that_of_the_curl_where_all_modes_are_kept(make_grid, d):
     """½⟨|∇×u|²⟩, in which modes at the Nyquist wavenumber have no derivative; the sum of its spectrum is the same."""

@@ -41,6 +41,7 @@ def test_a_bright_soliton_moves_and_keeps_its_shape(make_grid, stepper):
     assert errors[0] / errors[1] > 0.8 * 2**stepper.order or errors[0] < 3e-8, errors
 
 
+@pytest.mark.thorough
 def test_mass_momentum_and_energy_are_conserved(make_grid):
     """In two dimensions, where no product is aliased: to the error of the steps."""
     grid = make_grid((24, 20), devices=4, lengths=8.0, dealias="one-half")

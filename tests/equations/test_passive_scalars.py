@@ -53,6 +53,7 @@ def test_a_carried_scalar_against_its_own_advection(make_grid):
     np.testing.assert_allclose(flow.to_physical(state.field)["dye"][0], expected, atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_variance_closes_and_the_flow_is_what_it_is_without_scalars(make_grid):
     grid = make_grid((16, 12, 8), devices=4)
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))

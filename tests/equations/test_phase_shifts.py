@@ -50,6 +50,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 def test_phase_shifts_resolve_as_much_as_two_thirds_of_more_points(make_grid):
     """On 24 points the shifts keep |k| < √2/3 · 24 = 11.3, on 34 two-thirds keep 11, and on 24 they keep 7."""
     make, start, rule = CASES["mhd"]

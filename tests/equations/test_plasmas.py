@@ -239,6 +239,7 @@ def test_hasegawa_wakatani_against_an_independent_right_hand_side(make_grid, mod
         np.testing.assert_allclose(values[0], wanted, atol=1e-13 * np.abs(wanted).max())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("modified", [False, True], ids=["original", "modified"])
 def test_flux_and_resistive_dissipation_are_what_changes_the_energies(make_grid, modified):
     """Columns against means over the points, and both against the budget: dE/dt = Γ − α⟨(φ − n)²⟩, dU/dt = Γ."""

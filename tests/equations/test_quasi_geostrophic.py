@@ -105,6 +105,7 @@ def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
     assert np.abs(computed - start[0]).max() > 0.25
 
 
+@pytest.mark.thorough
 def test_budget_on_the_surface(make_grid):
     grid = make_grid((24, 20), devices=2)
     equation = SurfaceQuasiGeostrophic(grid, 1e-3, 2.0, forcing=ConstantPower(0.3, 2.0, 4.0))
@@ -191,6 +192,7 @@ def test_jacobians_of_two_layers_against_their_definition(make_grid):
         np.testing.assert_allclose(computed[name][0], expected, atol=1e-13 * float(jnp.max(jnp.abs(expected))))
 
 
+@pytest.mark.thorough
 def test_budget_of_two_layers_under_shear(make_grid):
     grid = make_grid((24, 20), devices=2)
     forcing = {"upper_pv": ConstantPower(0.5, 2.0, 4.0), "lower_pv": ConstantPower(0.2, 2.0, 4.0)}

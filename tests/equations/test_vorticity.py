@@ -55,6 +55,7 @@ def test_ideal_flow_conserves_energy_and_enstrophy(make_grid):
     assert float(jnp.max(jnp.abs(state.field["vorticity"] - start.field["vorticity"]))) > 0.05
 
 
+@pytest.mark.thorough
 def test_the_same_flow_as_navier_stokes(make_grid):
     grid = make_grid((24, 20), devices=4, lengths=[6.0, 5.0])
     equation = Vorticity(grid, viscosity=0.02)

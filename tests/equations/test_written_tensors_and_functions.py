@@ -54,6 +54,7 @@ def symmetric(held, dimensions):
     return full
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_symmetric_tensor_is_stretched_as_all_its_components_are():
     shape = (8, 10, 12)

@@ -139,6 +139,7 @@ def test_blocks_of_two_dimensions_hold_no_whole_field(make_grid):
     assert held < 2.5 * pieces
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(8, 6), (8, 6, 4)], ids=str)
 def test_numbers_without_a_precision_of_their_own_are_transformed_in_that_of_the_array(make_grid, shape):

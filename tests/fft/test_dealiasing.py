@@ -144,6 +144,7 @@ def taylor_green(equation):
 REFERENCES = {}  # the same for both rules
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["phase-shift-random", "phase-shift-alternating"])
 def test_phase_shifted_flow_is_the_unshifted_one_of_equal_resolved_modes(make_grid, rule):

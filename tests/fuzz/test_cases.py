@@ -73,6 +73,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_what_invention_found(case, tmp_path):

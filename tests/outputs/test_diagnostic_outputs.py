@@ -166,6 +166,7 @@ def test_a_flow_leaves_every_file(tmp_path):
         file.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_magnetised_flow_and_a_wave_leave_theirs(tmp_path):
     folder = run(tmp_path, MHD, ["elsasser", "transfer", "helicity"])
@@ -217,6 +218,7 @@ def values_and_fields(equation, seed=0):
     return {n: np.asarray(v) for n, v in equation.to_physical(fields).items()}, fields
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_density_beside_a_wavefunction_keeps_its_name(make_grid):
     equation = sw.equations.Zakharov(make_grid((16, 12), devices=1))

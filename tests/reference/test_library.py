@@ -31,6 +31,7 @@ GIVEN = {
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted([*library.TABLE, *library.BUILT, *runs.SPLIT]))
 def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):

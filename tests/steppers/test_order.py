@@ -15,6 +15,7 @@ from solver.equations.budget import with_budget, without_budget
 from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitting
 from solver.steppers.implicit import backward_weights
 
+pytestmark = pytest.mark.every_case
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
 EXACT = [s for s in STEPPERS if s.exact_linear]
 FOR_ANY_L = [s for s in STEPPERS if "complex" in s.stable_for]

@@ -49,6 +49,7 @@ def test_a_case_that_blows_up_is_a_number_that_is_off(capsys, monkeypatch):
     assert "| wild | blew up: at step 3 | nan |" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_small_version_of_every_case_holds():
     """In a process of its own, with programs that are compiled to be fast."""
