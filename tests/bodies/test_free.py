@@ -184,6 +184,7 @@ def test_steps_by_tolerance_and_their_derivatives():
     np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_gradients_with_respect_to_mass_and_place_are_differences():
     stepper = sw.steppers.ETDRK3()

@@ -200,6 +200,7 @@ def test_a_cfl_number_counts_what_is_sealed():
     assert float(open_.rate(fields)) == pytest.approx(1 / eta + 0.5 * k**2 / 4, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(48, 36)])
 def test_devices_change_nothing(shape):

@@ -26,6 +26,7 @@ def stratified():
     return equation, equation.from_physical({n: jnp.asarray(rng.normal(size=s) + 0.3) for n, s in shapes.items()})
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
     equation, fields = stratified()

@@ -98,6 +98,7 @@ def test_against_an_independent_solver(make_grid, written):
     np.testing.assert_allclose(computed["density"][0], density.real, atol=2e-9)
 
 
+@pytest.mark.thorough
 def test_what_is_reported(make_grid):
     equation = Waves(make_grid(SHAPE, devices=2))
     u = start(equation.grid)

@@ -139,6 +139,7 @@ def test_poincare_waves_and_geostrophic_balance(make_grid):
         np.testing.assert_allclose(found[name], size * wanted, atol=1e-6 * size)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_energy_and_volume_of_shallow_water(make_grid):
     equation = ShallowWater(make_grid((24, 24), devices=2, dealias="one-half"), **WATER)

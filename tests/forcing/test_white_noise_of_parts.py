@@ -70,6 +70,7 @@ def test_power_is_that_of_the_whole_energy_and_alike_in_all_modes(make_grid, par
     assert np.abs(mean / mean.mean() - 1).max() < 6 * np.sqrt(1 / count)
 
 
+@pytest.mark.thorough
 def test_the_same_noise_on_eight_devices(make_grid):
     drawn = []
     for devices in (1, 8):

@@ -76,6 +76,7 @@ def test_every_order_of_modes_on_eight_devices(order):
     agree(jax.jit(ORDERS[order](loss))(0.1), jax.jit(jax.grad(loss)), 0.1)
 
 
+@pytest.mark.thorough
 def test_memory_of_a_hessian_vector_product():
     loss = problem("vorticity", devices=8, checkpoint="sqrt", shape=(24, 24), steps=64)
     program = lambda fn: jax.jit(fn).lower(jnp.ones(())).compile().memory_analysis().temp_size_in_bytes  # noqa: E731

@@ -141,6 +141,7 @@ def test_integrate_and_rollout_give_what_each_member_gives_alone():
     assert float(final.t) == 0.2, "a member goes on alone"
 
 
+@pytest.mark.thorough
 def test_gradients_pass_through_members():
     grid, stepper = grid_on(2, 2), sw.steppers.IFRK2()
     _, states = vorticities(grid, stepper)
