@@ -72,7 +72,7 @@ def programs_compiled():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--some-cases", action="store_true", help="of each slow test of many cases a third of them")
+    parser.addoption("--some-cases", action="store_true", help="what make test runs (some_cases.py)")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -20,8 +20,8 @@ def some_cases(items):
 
 
 def _may_be_thinned(item):
-    marks = {mark.name for mark in item.iter_markers()}
-    return "slow" in marks and marks.isdisjoint({"every_case", "multiprocess", "slurm"})
+    whole = any(map(item.get_closest_marker, ("every_case", "multiprocess", "slurm")))
+    return item.get_closest_marker("slow") and not whole
 
 
 def _checksum(item):

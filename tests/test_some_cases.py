@@ -8,9 +8,6 @@ from some_cases import some_cases
 class Item(SimpleNamespace):
     __hash__ = object.__hash__
 
-    def iter_markers(self):
-        return [SimpleNamespace(name=name) for name in self.marks]
-
     def get_closest_marker(self, name):
         return name if name in self.marks else None
 
