@@ -13,8 +13,8 @@ from solver.assemble.registry import Registry
 from solver.bodies.free import Round, spins
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
+from solver.equations.any_equation import AnyEquation
 from solver.equations.free_bodies import MOTION
-from solver.equations.system import PeriodicSystem
 from solver.io import read_manifest
 from solver.io.from_run import FromRun
 from solver.simulation import with_time_of
@@ -44,7 +44,7 @@ def kept_start(config: Config) -> FromRun | None:
     return start
 
 
-def with_time(state: State, equation: PeriodicSystem, config: Config, start: FromRun) -> State:
+def with_time(state: State, equation: AnyEquation, config: Config, start: FromRun) -> State:
     """A state at the start of a run, with the time, the number of steps and the forcing of the run it goes on from.
 
     A forcing begins anew if it has another name or other static parameters than in that run, a companion if its numbers

@@ -17,7 +17,7 @@ from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
 from solver.cluster import Group, processes_of
 from solver.config import Config, ConfigError, Named, seconds
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory
@@ -78,7 +78,7 @@ class Assembly:
         )
 
     @cached_property
-    def equation(self) -> Reporting:
+    def equation(self) -> AnyEquation:
         """The equation of `[equation]`, with its forcings."""
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
@@ -86,7 +86,7 @@ class Assembly:
         obstacles = {**self.config.bodies, **self.config.sponges}
         if obstacles:
             also["bodies"] = {name: named.make() for name, named in obstacles.items()}
-        equation: Reporting = self.config.equation.make(self.grid, **also)
+        equation: AnyEquation = self.config.equation.make(self.grid, **also)
         return equation
 
     @cached_property

@@ -16,9 +16,8 @@ from solver.assemble import registry
 from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation, SplitEquation
-from solver.equations.system import PeriodicSystem
-from solver.equations.written import Written
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.initial.functions import from_function
@@ -29,14 +28,14 @@ from solver.steppers.base import Stepper
 C = TypeVar("C", bound=type)
 
 BASES: dict[str, Any] = {
-    "equation": PeriodicSystem,
+    "equation": AnyEquation,
     "stepper": Stepper,
     "initial": Initial,
     "forcing": Forcing,
     "body": Obstacle,
     "output": Output,
 }
-ABSTRACT = {PeriodicSystem, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Output}
+ABSTRACT = {AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Output}
 
 
 def register(cls: C) -> C:
@@ -196,7 +195,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
         dimensions=tuple(getattr(cls, "dimensions", ())),
         ranks=tuple(getattr(cls, "ranks", ())),
-        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, PeriodicSystem)),
+        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, AnyEquation)),
         takes=_place(cls.takes) if issubclass(cls, Stepper) else "",
         source=source,
         fields_by=more.by if has_more else "",
@@ -206,8 +205,8 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
 
 def _formula(cls: Any) -> str:
     """The equations of a class that has them as text."""
-    text = cls.fullest_text() if issubclass(cls, Written) else None
-    return text.formula() if text is not None else ""
+    texts = cls.texts(max(cls.dimensions)) if issubclass(cls, Equation) else []
+    return texts[-1].formula() if texts else ""
 
 
 def _declared(field: Any) -> Declared:

@@ -11,7 +11,6 @@ from solver.assemble.number_range import check_range
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
 from solver.equations.base import Equation
-from solver.equations.written import Written
 from solver.loop import check_end, signature
 from solver.spaces.field import fields_of
 
@@ -84,7 +83,7 @@ def _check_names(config: Config) -> None:
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(registry.steppers_of(config.equation.entry))
         raise ConfigError(f"time.stepper = {config.stepper.name!r}: {config.equation.name} is stepped by {fit}")
-    if (config.bodies or config.sponges) and not issubclass(equation, Written):
+    if (config.bodies or config.sponges) and not issubclass(equation, Equation):
         section = "body" if config.bodies else "sponge"
         raise ConfigError(f"{section}: {config.equation.name} has no velocity that it could act on")
     if config.forcing and not issubclass(equation, Equation):

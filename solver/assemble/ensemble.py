@@ -14,7 +14,7 @@ from solver.assemble.classes import known_outputs
 from solver.assemble.python import StoppedEarly, locked, prepared
 from solver.cluster import Watchdog, in_group_of, is_first, start_log
 from solver.config import STALL_SECONDS
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import RunDirectory
 from solver.loop import (
     Advance,
@@ -54,7 +54,7 @@ class Ensemble:
         ValueError: not one state for each equation, or none.
     """
 
-    def __init__(self, equations: Sequence[Reporting], stepper: Stepper, states: Sequence[State]) -> None:
+    def __init__(self, equations: Sequence[AnyEquation], stepper: Stepper, states: Sequence[State]) -> None:
         if not equations or len(equations) != len(states):
             raise ValueError(
                 f"{len(equations)} equations and {len(states)} states: one of each for each member is needed"
@@ -215,7 +215,9 @@ class Ensemble:
                 raise StoppedEarly
             return [last[number] for number in range(len(modules))]
 
-    def _modules(self, *, max_step: float | None = None, **short: Any) -> list[tuple[Reporting, Stepper, StepControl]]:
+    def _modules(
+        self, *, max_step: float | None = None, **short: Any
+    ) -> list[tuple[AnyEquation, Stepper, StepControl]]:
         """Equation, stepper and step control of each member."""
         count = len(self)
         each = {name: _for_each(name, value, count) for name, value in short.items()}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from solver.assemble.classes import built_in
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written.elimination import Reduced, reduced
 from solver.written.search import cheapest_plan
 from solver.written.stored import FILE, key_of, numbered, plan_as_json, renamed
@@ -28,7 +28,7 @@ def systems() -> Iterator[Reduced]:
 def texts() -> Iterator[tuple[Text, int]]:
     """The library's texts and the numbers of dimensions."""
     for cls in built_in("equation").values():
-        if issubclass(cls, Written):
+        if issubclass(cls, Equation):
             yield from ((text, d) for d in cls.dimensions for text in cls.texts(d))
 
 

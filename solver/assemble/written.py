@@ -8,7 +8,7 @@ from typing import Any
 from solver.config import ConfigError, Declared, Entry, Source, WrittenEquation, nearest
 from solver.written import Text, WrittenError
 
-BASES = ("solver.equations.written.Written", "solver.equations.base.Equation", "solver.equations.system.PeriodicSystem")
+BASES = ("solver.equations.base.Equation", "solver.equations.any_equation.AnyEquation")
 
 
 def written_entry(

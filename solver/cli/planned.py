@@ -9,8 +9,8 @@ from pathlib import Path
 
 from solver.cluster import machine_memory
 from solver.config import Config
-from solver.equations.system import PeriodicSystem
-from solver.equations.written import Written
+from solver.equations.any_equation import AnyEquation
+from solver.equations.base import Equation
 from solver.io.files import in_words
 from solver.plan import AnalysisPlan, DiskUse, Plan
 
@@ -34,9 +34,9 @@ def plan_lines(plan: Plan) -> list[str]:
     ]
 
 
-def derivation_lines(equation: PeriodicSystem) -> list[str]:
+def derivation_lines(equation: AnyEquation) -> list[str]:
     """What was derived from the text of an equation; nothing of one without a text."""
-    derived = equation.derivation() if isinstance(equation, Written) else []
+    derived = equation.derivation() if isinstance(equation, Equation) else []
     heads = [f"# {heading}:" if heading else "#" for heading, _ in derived]
     return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]
 

@@ -11,8 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.base import Equation
 from solver.equations.mhd import Vector
-from solver.equations.written import Written
 from solver.operators import Fields
 from solver.spaces.field import Field
 from solver.written import Text
@@ -47,7 +47,7 @@ def _text(has_wind: bool, has_cells: bool) -> Text:
     )
 
 
-class AdvectionDiffusion(Written):
+class AdvectionDiffusion(Equation):
     """A scalar that a constant wind U and cells of flow carry and that diffuses, on a periodic box.
 
     U and κ are the linear part: without cells every step is exact and no transform is needed. With cells, a = 2πn/L_x

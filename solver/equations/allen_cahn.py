@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from jax.typing import ArrayLike
 
+from solver.equations.base import Equation
+from solver.equations.report import Report
 from solver.equations.unresolved import too_small
-from solver.equations.written import Written
 from solver.written import Text
 
 
-class AllenCahn(Written):
+class AllenCahn(Equation):
     """The Allen–Cahn equation of two phases that are not conserved, on a periodic box; ε is the wall width.
 
     The phases are u = ±1. Walls between them are tanh(x/(√2 ε)) and move by their mean curvature: a circle of radius R
@@ -42,6 +44,9 @@ class AllenCahn(Written):
         symbols={"wall_width": "epsilon"},
     )
 
-    def warnings(self, row: dict[str, float]) -> list[str]:
+    def reported(self, report: Report) -> Report:
+        return replace(report, warnings=self._unresolved_walls)
+
+    def _unresolved_walls(self, row: dict[str, float]) -> list[str]:
         resolution = 2**0.5 * self.grid.k_max * float(self.wall_width)
         return too_small("√2 ε k_max", resolution, 2, "walls are not resolved")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -18,33 +18,52 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.budget import BUDGET, Budget, columns, rates_of_sums
-from solver.equations.changes import Changes
-from solver.equations.companion import Companion, check_companions, named_companions, together
+from solver.bodies import Obstacles
+from solver.bodies.base import Scene
+from solver.bodies.obstacles import by_name
+from solver.equations.acting_bodies import with_bodies_at_rest
+from solver.equations.any_equation import AnyEquation, refuse_dimensions
+from solver.equations.budget import BUDGET
+from solver.equations.companion import MOTION, Companion, check_companions, named_companions, together
+from solver.equations.declared import declare
+from solver.equations.derivation import derivation_of, texts_of
 from solver.equations.driven import Driven
 from solver.equations.energy_budget import EnergyBudget
-from solver.equations.kicks import with_work_of_kicks
-from solver.equations.reporting import Reporting
+from solver.equations.evaluation import Evaluation, without_missing
+from solver.equations.fields_report import report_of_fields
+from solver.equations.free_bodies import FreeBodies
+from solver.equations.report import Report
 from solver.equations.start_changes import Shares, shares_removed
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.text_checks import check_bodies, check_text
+from solver.equations.text_dynamics import TextDynamics, damping_of_text
+from solver.equations.text_report import report_of_text
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
 from solver.spaces import FourierSpace, NotInSpace, Space
 from solver.spaces.field import Field
-from solver.written import Text
+from solver.spaces.manifold import by_kind
+from solver.written.rates import Rate, Unseen
+from solver.written.text import Text
+from solver.written.worked import Worked
+
+BY_HAND = ("linear", "nonlinear", "rate")  # what a class without a text gives
 
 
-class Equation(Reporting):
+class Equation(AnyEquation):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
-    A subclass gives `name`, `fields`, `linear`, `nonlinear` and `rate`; the rest has defaults. Its parameters are
-    annotated attributes, as in a dataclass. One that has a `text` (`sw.Text`) needs nothing else: all is derived from
-    that, parameters too; see `Written`.
+    A subclass gives a `text` (`sw.Text`), from which all else is derived, or `fields`, `linear`, `nonlinear` and
+    `rate`. Its parameters are annotated attributes, as in a dataclass; those of a text that the class does not declare
+    are added. The terms of a text that hold a parameter that is None are left out, and so are columns that make sense
+    in other numbers of dimensions alone. A text that depends on the equation is a property, and the class has its
+    `fields` and `dimensions` beside it. Of a class with a text each of the three methods may be given instead.
 
     Class attributes:
+        text: the equations, as `solver.written.text.Text`; None for an equation by hand.
         keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
-            so. If not, it is made so wherever steppers use it. False again in a subclass with another N.
+            so, as that of a text is. If not, it is made so wherever steppers use it. False again in a subclass with
+            another N.
 
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
@@ -55,33 +74,41 @@ class Equation(Reporting):
         companions: a dict of `Companion`s by name, which a run moves beside the fields.
     """
 
+    text: ClassVar[Any] = None
     keeps_constraints: ClassVar[bool] = False
-    of_a_text: ClassVar[type[Equation]]  # `Written`, whose module needs this one
 
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     bodies: Any = eqx.field(default=None, kw_only=True)
     companions: Any = eqx.field(default=None, kw_only=True)
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
+    kept_of_bodies: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # at rest, during a step
 
     def __init_subclass__(cls, **options: Any) -> None:
-        if isinstance(vars(cls).get("text"), Text) and Equation.of_a_text not in cls.__mro__:
-            cls.__bases__ = (*(base for base in cls.__bases__ if base is not Equation), Equation.of_a_text)
-            cls.__init_subclass__(**options)
-            return
         super().__init_subclass__(**options)
-        if "nonlinear" in vars(cls) and "keeps_constraints" not in vars(cls):
-            cls.keeps_constraints = False  # what a parent's N keeps, another N need not
+        declare(cls, Equation)
 
     def __check_init__(self) -> None:
-        object.__setattr__(self, "shift", None)  # an entry of the pytree, which `Driven.on_moved_points` fills
-        self._check_bodies()
+        for entry in ("shift", "kept_of_bodies"):  # of the pytree, which `Driven` and `prepared` fill
+            object.__setattr__(self, entry, None)
+        if self.text is not None:
+            check_text(self)
+        elif missing := [name for name in BY_HAND if getattr(type(self), name) is getattr(Equation, name)]:
+            raise TypeError(
+                f"{type(self).__name__} has no {' and no '.join(missing)}: linear, nonlinear and rate are needed, or a "
+                "text"
+            )
+        check_bodies(self)
         for space in self.spaces.values() if self.grid.layout.shifts_phase else ():
             if not space.moves_points:
                 raise ValueError(f"dealias {self.grid.dealias!r}: field {space.name} is of {space}, which cannot shift")
         for name in together({BUDGET: EnergyBudget()}, self.beside()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
+        self._check_forcings()
+        refuse_dimensions(self, self._why_not_in(self.grid.dimensions))
+
+    def _check_forcings(self) -> None:
         for name, forcing in self.forcings().items():
             if name not in self.fields:
                 raise ValueError(f"forcing of {name!r}: {self.name} has the fields {', '.join(self.fields)}")
@@ -95,10 +122,92 @@ class Equation(Reporting):
                 raise ValueError(f"forcing {forcing.name}: {error}") from None
             forcing.check(self, name)
 
-    def _check_bodies(self) -> None:
-        """Refuse bodies that have no place here: an equation of a text takes them where it says `penalise`."""
-        if self.bodies is not None:
-            raise ValueError(f"{self.name}: it has no velocity that bodies could act on")
+    def _why_not_in(self, dimensions: int) -> str:
+        """What of its text makes no sense in so many dimensions of space; empty where that is not known."""
+        return self.text.system.why_not_in(dimensions) if isinstance(type(self).text, Text) else ""
+
+    # ---- the mathematics ------------------------------------------------------------------------------------
+
+    def linear(self) -> LinearOperator:
+        """L: a `Diagonal` or `Matrix` operator on the fields [1/time]; by default that of the text."""
+        return TextDynamics(self).linear()
+
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
+        """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is).
+
+        By default that of the text.
+        """
+        return TextDynamics(self).nonlinear(fields, t)
+
+    def rate(self, fields: Fields) -> Array:
+        """Inverse time [1/time] such that the CFL number is dt · rate; by default that of the text.
+
+        That is the largest speed across a grid cell, or the largest rate of reaction, read off the text; 0 where it
+        does not tell one: `why_no_rate` then says why.
+        """
+        return TextDynamics(self).rate(fields)
+
+    def rate_of_linear(self) -> ArrayLike:
+        """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
+
+        L is exact for any step with integrating-factor and exponential steppers; others may need it.
+        """
+        return 0.0
+
+    def rate_at_points(self) -> Rate | Unseen:
+        """What the rate is the largest of, in inner fields of the plan: read off the text by default.
+
+        Override it where the text does not tell it: the speeds then come from the transforms of the right-hand side.
+        """
+        return self.worked.rate
+
+    @property
+    def why_no_rate(self) -> str:
+        if type(self).rate is not Equation.rate or isinstance(found := self.rate_at_points(), Rate):
+            return ""
+        return f"its text tells no CFL number, since {found.reason}"
+
+    def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
+        """N(u, t) and the rate of one state, as step control by a CFL number asks for them.
+
+        A text gives both from the same transforms, unless the class has its own. Not to be overridden.
+        """
+        own = type(self)
+        if own.nonlinear is Equation.nonlinear and own.rate is Equation.rate:
+            both = TextDynamics(self).change_and_rate(fields, t)
+            if both is not None:
+                return both
+        return self.nonlinear(fields, t), self.rate(fields)
+
+    # ---- its text -------------------------------------------------------------------------------------------
+
+    def numbers(self) -> dict[str, Any]:
+        """The parameters of the text by name: attributes of the equation by default."""
+        return {name: getattr(self, name) for name in self.plain_text.system.parameters}
+
+    @property
+    def plain_text(self) -> Text:
+        """The text without the terms of parameters that are None, and without what bodies do."""
+        return without_missing(self, self.text.without_obstacles)
+
+    @property
+    def worked(self) -> Worked:
+        """What is derived from the text for this grid's number of dimensions."""
+        return Evaluation(self).worked
+
+    @classmethod
+    def texts(cls, dimensions: int) -> list[Text]:
+        """The texts that equations of this class have in so many dimensions, of which the library keeps plans.
+
+        The last of them, that with the most terms, stands for the class where its formula is shown.
+        """
+        return texts_of(cls)
+
+    def derivation(self) -> list[tuple[str, str]]:
+        """What was derived from the text, as headings and lines; nothing for an equation by hand."""
+        return [] if self.text is None else derivation_of(self)
+
+    # ---- what acts on it, and what stands beside its fields -------------------------------------------------
 
     def forcings(self) -> dict[str, Any]:
         """Forcings by field name."""
@@ -112,65 +221,48 @@ class Equation(Reporting):
             )
         return {next(iter(self.fields)): self.forcing}
 
+    @property
+    def obstacles(self) -> Obstacles | None:
+        """Bodies and sponges with what they need to know of the box and the fluid; None where there are none."""
+        if self.bodies is None:
+            return None
+        damping = damping_of_text(self)
+        viscosity = None if damping is None else damping.viscosity
+        return Obstacles(by_name(self.bodies), Scene(viscosity, self.grid.spacing, self.grid.box.lengths))
+
+    def on_bodies(self, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+        """Forces and torques on the bodies by column of the series, `NAME_force_x`; costs an evaluation of N."""
+        bodies = self.report.bodies
+        return {} if bodies is None else bodies.forces(fields, t)
+
     def beside(self) -> dict[str, Companion]:
-        return together(self.own_companions(), named_companions(self.companions))
+        obstacles, given = self.obstacles, together(self.own_companions(), named_companions(self.companions))
+        return given if obstacles is None or not obstacles.free else together({MOTION: FreeBodies()}, given)
 
     def own_companions(self) -> Mapping[str, Companion]:
         """Companions by name that the equation has whatever it is given, of its parameters; none by default."""
         return {}
 
-    @abstractmethod
-    def linear(self) -> LinearOperator:
-        """L: a `Diagonal` or `Matrix` operator on the fields [1/time]."""
+    @property
+    def report(self) -> Report:
+        if self.text is not None:
+            return self.reported(report_of_text(self))
+        return self.reported(report_of_fields(self, has_budget=True))
 
-    @abstractmethod
-    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is)."""
-
-    def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        """N(u, t) and the rate of one state, as step control by a CFL number asks for them.
-
-        An equation of a text has both from the same transforms; not to be overridden.
-        """
-        return self.nonlinear(fields, t), self.rate(fields)
-
-    def energies(self, fields: Fields) -> dict[str, Array]:
-        """Quadratic quantities whose budget the run keeps, by column of the series.
-
-        By default ½⟨|u|²⟩ of each field, and none with a series of the equation's own.
-        """
-        whole = lambda name: self.counted(name, fields[name], 0.5)  # noqa: E731
-        return {column: 0.5 * self.space(name).mean_square(whole(name)) for column, name in self._budgeted()}
-
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Rates of change of each of the `energies`, by cause; their sum is its time derivative [energy/time].
-
-        By default ⟨u · change⟩ for the linear part, the rest, and the forcing. The run integrates the rates with the
-        fields; series.csv has the integrals since its start. All-reduces only.
-        """
-        causes = {"linear": changes.linear, "nonlinear": changes.nonlinear, "forcing": changes.forcing}
-        power = lambda name, change: self.space(name).product(self.counted(name, fields[name]), change[name])  # noqa: E731
-        budget = {
-            column: {cause: power(name, change) for cause, change in causes.items() if name in change}
-            for column, name in self._budgeted()
-        }
-        return rates_of_sums(budget, changes, self.grid.dtype)
-
-    def _budgeted(self) -> list[tuple[str, str]]:
-        """Column and field of each energy that has a budget."""
-        return [] if self.units else list(zip(self.energy_names(), self.fields, strict=True))
-
-    def budget_columns(self) -> tuple[str, ...]:
-        if not self.energy_budget:
-            return ()
-        shapes = self.fields_alone(self.field_shapes())
-        causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in self.forcings()}}
-        return tuple(_budget_rates.shapes(self, shapes, causes))
+    # ---- as steppers take it --------------------------------------------------------------------------------
 
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
         return Driven(self, dict(forcing), key, step)
 
+    def prepared(self) -> Any:
+        """This equation with what bodies at rest do at all points, as steps use it: made once for all of them."""
+        return with_bodies_at_rest(self)
+
     def space(self, name: str) -> Space:
+        """Where a field lives: how a state stores it, what it is at the points, and all that follows from that.
+
+        By default a Fourier series; override it for other functions of space.
+        """
         return FourierSpace(name, self.fields[name], self.grid, self.method, self.shift)
 
     def field_storage(self) -> dict[str, Storage]:
@@ -182,6 +274,14 @@ class Equation(Reporting):
 
     def to_physical(self, fields: Fields) -> Fields:
         return self._each_kind(lambda space, u_hat: space.exact.inverse(u_hat), fields)
+
+    def _each_kind(self, transform: Callable[[Space, Array], Array], fields: Fields) -> Fields:
+        """Fields in the equation's order, those of one kind passed through one call as one array."""
+        done: Fields = {}
+        for names in by_kind(self.spaces, self.fields):
+            of_one = {name: fields[name] for name in names}
+            done |= self.split(transform(self.space(names[0]), self.join(of_one)), names)
+        return {name: done[name] for name in self.fields}
 
     def coefficients(self, fields: Fields) -> Fields:
         return self.fields_alone(fields)
@@ -214,7 +314,7 @@ class Equation(Reporting):
         check_companions(self)
 
 
-class SplitEquation(Reporting):
+class SplitEquation(AnyEquation):
     """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
@@ -253,6 +353,54 @@ class SplitEquation(Reporting):
     def coefficients(self, fields: Fields) -> Fields:
         return {name: self.transform.forward(psi) for name, psi in fields.items()}
 
+    def space(self, name: str) -> Space:
+        return FourierSpace(name, self.fields[name], self.grid, self.method)
+
+    @property
+    def report(self) -> Report:
+        return self.reported(report_of_fields(self, has_budget=False))
+
+    @property
+    def why_no_rate(self) -> str:
+        return ""
+
+    def forcings(self) -> dict[str, Any]:
+        return {}
+
+    def beside(self) -> dict[str, Companion]:
+        return {}
+
+    def check(self) -> None:
+        return
+
+    # ---- as steppers and loops take it: nothing acts on it, and nothing is worked out before a step ---------
+
+    def prepared(self) -> Any:
+        return self
+
+    def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Any:
+        return self
+
+    def starting(self, fields: Fields, t: ArrayLike) -> Any:
+        """This equation for the step that starts from these fields at time t."""
+        return self
+
+    def first_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Any, Array]:
+        """`()`, since it has no N for `with_first_evaluation`; and the rate."""
+        return (), self.rate(fields)
+
+    def with_first_evaluation(self, first: Any) -> Any:
+        """This equation."""
+        return self
+
+    def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
+        """Nothing: no forcing kicks."""
+        return {}
+
+    def kicked(self, fields: Fields, prepared: Any) -> Fields:
+        """The fields."""
+        return fields
+
 
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
@@ -264,7 +412,7 @@ def crossings(velocity: Array | Sequence[Array], spacing: Array | np.ndarray) ->
     return sum(jnp.abs(u) / dx for u, dx in zip(velocity, spacing, strict=True))
 
 
-def _who(equation: PeriodicSystem) -> str:
+def _who(equation: AnyEquation) -> str:
     return f"equation {equation.name} ({type(equation).__name__})"
 
 
@@ -272,13 +420,3 @@ def _outline(fields: Any) -> str:
     if not isinstance(fields, Mapping):
         return type(fields).__name__
     return ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in fields.items()) or "no field"
-
-
-@compiled
-def _budget_rates(equation: Any, fields: Fields, causes: dict[str, Fields]) -> dict[str, Array]:
-    """Rates of the integrals that a run keeps, by column."""
-    return columns(
-        with_work_of_kicks(
-            equation, equation.budget(fields, Changes(causes["linear"], causes["nonlinear"], causes["forcing"]))
-        )
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import need
-from solver.equations.written import Written
+from solver.equations.base import Equation
+from solver.equations.checks import need
+from solver.equations.report import Report
 from solver.operators import Fields, split_waves
 from solver.spaces.field import Field
 from solver.written import Text
@@ -63,7 +65,7 @@ def _text(dimensions: int) -> Text:
     )  # fmt: skip
 
 
-class Boussinesq(Written):
+class Boussinesq(Equation):
     """Rotating, stratified flow in the Boussinesq approximation, periodic.
 
     b is the buoyancy, N its frequency, f the Coriolis parameter; ẑ is the last direction. Rotation, stratification,
@@ -127,11 +129,14 @@ class Boussinesq(Written):
         own = {name: getattr(self, name) for name in self.plain_text.system.parameters if name != "per_n2"}
         return {**own, "per_n2": 1 / numpy.where(squared > 0, squared, 1)}
 
-    def exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
+    def reported(self, report: Report) -> Report:
+        return replace(report, exchanges=self._exchanges, parts=self._parts)
+
+    def _exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""
         return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
 
-    def parts(self, fields: Fields) -> dict[str, Fields]:
+    def _parts(self, fields: Fields) -> dict[str, Fields]:
         """The vortical part, the waves, and what is horizontally uniform: see `operators.split_waves`."""
         numbers = {"buoyancy_frequency": self.buoyancy_frequency, "rotation": self.rotation}
         parts = split_waves(fields["velocity"], fields["buoyancy"], self.grid, **numbers)

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class Brusselator(Written):
+class Brusselator(Equation):
     """The Brusselator, a model of chemical patterns and oscillations, on a periodic box.
 
     Its uniform state u = a, v = b/a oscillates for b > 1 + a², and has patterns of wavenumber √(a/√(D_u D_v)) for

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.base import Equation
+from solver.equations.report import Report, nothing
 from solver.equations.unresolved import too_small
-from solver.equations.written import Written
 from solver.operators import Fields
 from solver.written import Text
 
+UNRESOLVED = "the strongest shock would not be resolved"
 
-class Burgers(Written):
+
+class Burgers(Equation):
     """Burgers' equation, on a periodic box.
 
     Diffusion is the linear part. In one dimension the nonlinearity is ½(u²)_x: one inverse transform and one forward
@@ -50,20 +55,22 @@ class Burgers(Written):
     spectrum_laws: ClassVar[dict[int, float]] = {2: 2.0, 3: 2.0}
     units: ClassVar[dict[str, str]] = {"kmax_delta": "1"}
 
-    def conserved(self, fields: Fields) -> dict[str, Array]:
-        """The momentum ⟨u⟩, in one dimension."""
-        return super().conserved(fields) if self.grid.dimensions == 1 else {}
+    def reported(self, report: Report) -> Report:
+        with_shocks = replace(
+            report,
+            columns=lambda fields: self._with_thinnest_shock(fields, report.columns),
+            warnings=lambda row: too_small(
+                "k_max·δ", row["kmax_delta"], 2, "the strongest shock would not be resolved"
+            ),
+        )
+        if self.grid.dimensions == 1:
+            return with_shocks
+        return replace(with_shocks, conserved=nothing, conserved_scales=nothing)  # ⟨u⟩ in one dimension alone
 
-    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        return super().conserved_scales(fields) if self.grid.dimensions == 1 else {}
-
-    def columns(self, fields: Fields) -> dict[str, Array]:
+    def _with_thinnest_shock(self, fields: Fields, columns: Callable[[Fields], dict[str, Array]]) -> dict[str, Array]:
         """With k_max δ, δ = 2ν/U the thickness of a shock across the whole range 2U of a component."""
         u = self.transform.inverse(fields["velocity"])
         space = tuple(range(1, u.ndim))
         jump = jnp.max(jnp.max(u, axis=space) - jnp.min(u, axis=space))
         thinnest = jnp.where(jump > 0, 4 * self.viscosity / jnp.where(jump > 0, jump, 1), jnp.inf)
-        return {**super().columns(fields), "kmax_delta": self.grid.k_max * thinnest}
-
-    def warnings(self, row: dict[str, float]) -> list[str]:
-        return too_small("k_max·δ", row["kmax_delta"], 2, "the strongest shock would not be resolved")
+        return {**columns(fields), "kmax_delta": self.grid.k_max * thinnest}

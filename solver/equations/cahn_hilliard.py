@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 from jax.typing import ArrayLike
 
+from solver.equations.base import Equation
+from solver.equations.report import Report
 from solver.equations.unresolved import too_small
-from solver.equations.written import Written
 from solver.written import Text
 
 
-class CahnHilliard(Written):
+class CahnHilliard(Equation):
     """The Cahn–Hilliard equation of a mixture that separates, on a periodic box.
 
     A mixture separates into phases c = ±1 with walls tanh(x/√(2κ)), and its domains coarsen as t^(1/3). Modes of a
@@ -52,6 +54,9 @@ class CahnHilliard(Written):
         symbols={"mobility": "M", "gradient_energy": "kappa"},
     )
 
-    def warnings(self, row: dict[str, float]) -> list[str]:
+    def reported(self, report: Report) -> Report:
+        return replace(report, warnings=self._unresolved_walls)
+
+    def _unresolved_walls(self, row: dict[str, float]) -> list[str]:
         resolution = self.grid.k_max * math.sqrt(2 * float(self.gradient_energy))
         return too_small("√(2κ) k_max", resolution, 2, "walls are not resolved")

@@ -15,6 +15,8 @@ from jaxtyping import Array
 from solver.equations.changes import Changes
 from solver.operators import Fields
 
+MOTION = "motion"  # the name of the companion that holds the bodies that the flow moves
+
 
 class Companion(eqx.Module):
     """Numbers y beside the fields u of an equation, with dy/dt = rates(y, u, u_t, t). Subclass this.
@@ -92,6 +94,11 @@ def together(one: Mapping[str, Companion], other: Mapping[str, Companion]) -> di
         if name in other:
             raise ValueError(f"a companion named {name!r}: another name is needed, that one is taken")
     return {**one, **other}
+
+
+def companions_at_start(equation: Any, fields: Fields) -> dict[str, Array]:
+    """The numbers of an equation's companions at the start of a run from these fields, by name."""
+    return {name: companion.start(equation, fields) for name, companion in equation.beside().items()}
 
 
 def check_companions(equation: Any) -> None:

@@ -14,6 +14,20 @@ from solver.written.tree import WrittenError
 from solver.written.worked import without_unknowns
 
 
+def declare(cls: type[Any], parent: type[Any]) -> None:
+    """Complete a class below `parent` as it is made: of a text, its parameters, fields, dimensions and docstring."""
+    own = vars(cls)
+    if "keeps_constraints" not in own and {"nonlinear", "text"} & own.keys():
+        cls.keeps_constraints = "nonlinear" not in own  # what a parent's N keeps, another N need not
+    if isinstance(own.get("text"), Text):
+        declare_parameters(cls, parent)
+        cls.__doc__ = cls.__doc__ or cls.text.formula()
+        if not getattr(cls, "fields", None):
+            cls.fields = declared_fields(cls.text)
+        if "dimensions" not in own:
+            cls.dimensions = dimensions_of(cls.text)
+
+
 def declare_parameters(cls: type[Any], parent: type[Any]) -> None:
     """Annotate the parameters of the text that a class below `parent` leaves out, before those that it has."""
     ranks, own_bases = cls.text.system.parameters, cls.__mro__[: cls.__mro__.index(parent)]

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.gradients import gradient_tensor, q_criterion
-from solver.equations import reporting
+from solver.equations.dissipation import dissipates, dissipation
+from solver.equations.quantities import name_apart
 from solver.operators import Fields, curl
 from solver.spaces.field import Field
 
@@ -37,7 +38,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
     """
     quantities: dict[str, Derived] = {}
     vectors: list[str] = []  # noted while tracing: what `eval_shape` returns is sorted
-    jax.eval_shape(lambda fields: vectors.extend(reporting.vectors(equation, fields)), equation.field_shapes())
+    jax.eval_shape(lambda fields: vectors.extend(equation.report.vectors(fields)), equation.field_shapes())
     for name in vectors:
         if equation.grid.dimensions > 1:
             quantities |= _of_vector(equation, name)
@@ -49,23 +50,23 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
 
 def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
     transform = equation.space(name).fourier_transform if name in equation.fields else equation.transform
-    hats = lambda fields: reporting.vectors(equation, fields)[name]  # noqa: E731
+    hats = lambda fields: equation.report.vectors(fields)[name]  # noqa: E731
     units = equation.fields[name].units if name in equation.fields else "length/time"
     rate = "1/time" if units == "length/time" else f"{units}/length"
     quantities = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
     rotation = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
     if name != "velocity":
         return {**quantities, f"curl_{name}": rotation}
-    apart = lambda quantity: reporting.name_apart(equation, quantity, name)  # noqa: E731
+    apart = lambda quantity: name_apart(equation, quantity, name)  # noqa: E731
     if "vorticity" not in equation.fields:
         quantities["vorticity"] = rotation
     if equation.grid.dimensions == 3:
         quantities[apart("q_criterion")] = Derived(
             lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
         )
-    if reporting.dissipates(equation):
+    if dissipates(equation):
         quantities[apart("dissipation")] = Derived(
-            lambda fields: reporting.dissipation(equation, hats(fields), gradient_tensor(hats(fields), transform)),
+            lambda fields: dissipation(equation, hats(fields), gradient_tensor(hats(fields), transform)),
             "length^2/time^3",
         )
     return quantities
@@ -75,7 +76,7 @@ def _of_wavefunction(equation: Any, name: str, field: Field) -> dict[str, Derive
     psi = lambda fields: equation.to_physical(fields)[name][0]  # noqa: E731
     square = "density" if field.units == "density^(1/2)" else f"({field.units})^2"
     several = sum(not other.real for other in equation.fields.values()) > 1
-    apart = lambda quantity: f"{name}_{quantity}" if several else reporting.name_apart(equation, quantity, name)  # noqa: E731
+    apart = lambda quantity: f"{name}_{quantity}" if several else name_apart(equation, quantity, name)  # noqa: E731
     return {
         apart("density"): Derived(lambda fields: psi(fields).real ** 2 + psi(fields).imag ** 2, square),
         apart("phase"): Derived(lambda fields: jnp.angle(psi(fields)), "rad"),

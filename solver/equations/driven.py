@@ -17,8 +17,8 @@ from solver.equations.budget import BUDGET, without_budget
 from solver.equations.changes import Changes
 from solver.equations.companion import Companion
 from solver.equations.energy_budget import EnergyBudget
+from solver.equations.forcings import forcing_key
 from solver.equations.kicks import kicks, prepared_kicks
-from solver.equations.system import forcing_key
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, uniform
 from solver.spaces.manifold import constrained

@@ -11,6 +11,7 @@ from jaxtyping import Array
 from solver.equations.budget import columns, stacked
 from solver.equations.changes import Changes
 from solver.equations.companion import Companion
+from solver.equations.compiled import compiled
 from solver.equations.kicks import with_work_of_kicks, work_of_kicks
 from solver.operators import Fields
 
@@ -23,11 +24,32 @@ class EnergyBudget(Companion):
     """
 
     def start(self, equation: Any, fields: Fields) -> Array:
-        return jnp.zeros(len(equation.budget_columns()))
+        return jnp.zeros(len(budget_columns(equation)))
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
-        rates = columns(with_work_of_kicks(equation, equation.budget(fields, changes)))
+        rates = columns(with_work_of_kicks(equation, equation.report.budget(fields, changes)))
         return stacked(rates, y.shape[1:])
 
     def after_kicks(self, equation: Any, y: Array, fields: Fields, kicks: Fields) -> Array:
-        return y + work_of_kicks(equation, fields, kicks).astype(y.dtype)
+        return y + work_of_kicks(equation, fields, kicks, sorted(budget_columns(equation))).astype(y.dtype)
+
+
+def budget_columns(equation: Any) -> tuple[str, ...]:
+    """Names of the integrals that a run keeps for the budget of energies; none where it keeps no budget."""
+    if equation.report.budget is None or not equation.energy_budget:
+        return ()
+    shapes = equation.fields_alone(equation.field_shapes())
+    causes = {"linear": shapes, "nonlinear": shapes, "forcing": {name: shapes[name] for name in equation.forcings()}}
+    return tuple(_rates.shapes(equation, shapes, causes))
+
+
+def kept_energies(equation: Any, fields: Fields) -> dict[str, Array]:
+    """The energies whose budget a run keeps."""
+    return equation.report.energies(fields) if budget_columns(equation) else {}
+
+
+@compiled
+def _rates(equation: Any, fields: Fields, causes: dict[str, Fields]) -> dict[str, Array]:
+    """Rates of the integrals that a run keeps, by column."""
+    changes = Changes(causes["linear"], causes["nonlinear"], causes["forcing"])
+    return columns(with_work_of_kicks(equation, equation.report.budget(fields, changes)))

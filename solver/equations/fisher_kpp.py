@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class FisherKPP(Written):
+class FisherKPP(Equation):
     """The Fisher–KPP equation, on a periodic box: a population that diffuses and grows until u = 1.
 
     Fronts run into u = 0 with the speed 2√(r D), which steep starts reach from below as t grows; the one with speed

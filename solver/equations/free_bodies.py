@@ -8,12 +8,11 @@ from typing import Any
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.acting_bodies import at_motion
 from solver.equations.changes import Changes
-from solver.equations.companion import Companion
-from solver.equations.on_bodies import motion_rates, places_and_speeds, units_of_motion
+from solver.equations.companion import MOTION as MOTION, Companion
+from solver.equations.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
 from solver.operators import Fields
-
-MOTION = "motion"  # the name of this companion
 
 
 class FreeBodies(Companion):
@@ -24,12 +23,12 @@ class FreeBodies(Companion):
         return motion
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
-        placed = equation.at_motion(fields, t)
-        u, change = placed.velocity_and_change(fields, changes.linear, changes.nonlinear)
+        placed = at_motion(equation, fields, t)
+        u, change = velocity_and_change(placed, fields, changes.linear, changes.nonlinear)
         return motion_rates(placed.obstacles, equation.grid, u, change, t)
 
     def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-        return places_and_speeds(equation.at_motion(fields, t).obstacles, equation.grid)
+        return places_and_speeds(at_motion(equation, fields, t).obstacles, equation.grid)
 
     def units(self, equation: Any) -> Mapping[str, str]:
         return units_of_motion(equation.obstacles, equation.grid.dimensions)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
+from solver.equations.report import Report
 from solver.operators import Fields
 from solver.written import Text
 
 
-class ComplexGinzburgLandau(Written):
+class ComplexGinzburgLandau(Equation):
     """The complex Ginzburg–Landau equation, on a periodic box.
 
     A is the complex amplitude of waves just above the onset of an oscillation; lengths and times are in units in which
@@ -52,9 +54,13 @@ class ComplexGinzburgLandau(Written):
         symbols={"amplitude": "A", "linear_dispersion": "alpha", "nonlinear_dispersion": "beta"},
     )
 
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        """Real and imaginary part, and the modulus, which is 0 in the core of a spiral."""
-        return {**super().snapshot(fields), "modulus": jnp.abs(self.transform.inverse(fields["amplitude"])[0])}
+    def reported(self, report: Report) -> Report:
+        return replace(
+            report,
+            snapshot=lambda fields: {**report.snapshot(fields), "modulus": self._modulus(fields)},
+            snapshot_units=lambda: {**report.snapshot_units(), "modulus": "1"},
+        )
 
-    def snapshot_units(self) -> dict[str, str]:
-        return {**super().snapshot_units(), "modulus": "1"}
+    def _modulus(self, fields: Fields) -> Array:
+        """Real and imaginary part, and the modulus, which is 0 in the core of a spiral."""
+        return jnp.abs(self.transform.inverse(fields["amplitude"])[0])

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class GrayScott(Written):
+class GrayScott(Equation):
     """The Gray–Scott model of pattern formation, on a periodic box.
 
     Diffusion and first-order decay are the linear part; the rest costs 2 inverse transforms and 1 forward per

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -10,9 +11,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
+from solver.equations.checks import need
 from solver.equations.mhd import Vector
+from solver.equations.report import Report
 from solver.equations.schroedinger import SchroedingerEquation, density
-from solver.equations.system import need
 from solver.operators import Fields
 
 
@@ -64,33 +66,31 @@ class GrossPitaevskii(SchroedingerEquation):
         if self.trap is not None and np.shape(self.trap) != (self.grid.dimensions,):
             raise ValueError(f"trap {self.trap}: {self.grid.dimensions} frequencies are needed, one per axis")
 
-    @property
-    def self_focusing(self) -> ArrayLike:
-        return -self.coupling
+    def reported(self, report: Report) -> Report:
+        return replace(super().reported(report), self_focusing=-self.coupling)
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
         return self._trap() + self.coupling * density(psi) - self.chemical_potential
 
-    def conserved(self, fields: Fields) -> dict[str, Array]:
+    def _conserved(self, fields: Fields) -> dict[str, Array]:
         return {
             "mass": jnp.mean(density(fields["wavefunction"])),
             "energy": sum(self._energies_of(fields["wavefunction"]).values()),
         }
 
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+    def _columns(self, fields: Fields) -> dict[str, Array]:
         return {
-            **self.conserved(fields),
+            **self._conserved(fields),
             **self._energies_of(fields["wavefunction"]),
             "max_density": jnp.max(density(fields["wavefunction"])),
-            "cfl": dt * self.rate(fields),
         }
 
-    def spectra(self, fields: Fields) -> dict[str, Array]:
+    def _spectra(self, fields: Fields) -> dict[str, Array]:
         """The mass in each shell."""
         return {"mass": 2 * shell_spectrum(self.transform.forward(fields["wavefunction"]), self.grid)}
 
-    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+    def _virial(self, fields: Fields) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K − 2E_trap + d E_int = 0.
 
         Source: Dalfovo, Giorgini, Pitaevskii & Stringari, Rev. Mod. Phys. 71 (1999) 463, section III.A.

@@ -7,8 +7,8 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
+from solver.equations.base import Equation
 from solver.equations.mhd import Vector, alfven_rate, require_mean_field
-from solver.equations.written import Written
 from solver.written import Text
 from solver.written.components import plus, times
 from solver.written.parse import read_expression
@@ -16,7 +16,7 @@ from solver.written.rates import Rate
 from solver.written.tree import Call, Entry, Slot
 
 
-class HallMHD(Written):
+class HallMHD(Equation):
     """Incompressible Hall magnetohydrodynamics, periodic.
 
     Alfvén units: b and B₀ are velocities. The field is frozen into the electrons, which move with

@@ -7,11 +7,11 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class HasegawaMima(Written):
+class HasegawaMima(Equation):
     """The Hasegawa–Mima equation of drift waves with electrons that follow at once, on a periodic box.
 
     φ is the electrostatic potential, v = (−φ_y, φ_x) the drift, q = ∇²φ − φ the potential vorticity; lengths are in

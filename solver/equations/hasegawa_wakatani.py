@@ -8,7 +8,7 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.spaces.field import Field
 from solver.written import Text
 
@@ -48,7 +48,7 @@ def _text(modified: bool) -> Text:
     )  # fmt: skip
 
 
-class HasegawaWakatani(Written):
+class HasegawaWakatani(Equation):
     """The Hasegawa–Wakatani equations of resistive drift waves, on a periodic box.
 
     φ is the electrostatic potential, v = (−φ_y, φ_x) the drift, so that {φ, f} = v·∇f, and n the fluctuation of the

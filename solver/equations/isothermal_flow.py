@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import dissipation_rate
-from solver.equations.written import Written
+from solver.equations.base import Equation
+from solver.equations.report import Report
 from solver.written import Text
 
 
-class IsothermalFlow(Written):
+class IsothermalFlow(Equation):
     """Compressible flow of a gas at one temperature, on a periodic box.
 
     s is the logarithm of the density over its reference, c the speed of sound, σ = 2 sym(∇u) − ⅔(∇·u)I the strain that
@@ -57,7 +59,10 @@ class IsothermalFlow(Written):
         symbols={"velocity": "u", "log_density": "s", "sound_speed": "c", "viscosity": "nu"},
     )
 
-    def dissipation_at_points(self, tensor: Array) -> Array:
+    def reported(self, report: Report) -> Report:
+        return replace(report, dissipation=self._dissipation)
+
+    def _dissipation(self, tensor: Array) -> Array:
         """2ν(s_ij s_ij − ⅓(∇·u)²): what the viscous stress takes out of ½|u|² per unit of mass."""
         divergence = sum(tensor[i, i] for i in range(len(tensor)))
         return dissipation_rate(tensor, self.viscosity) - 2 / 3 * self.viscosity * divergence**2

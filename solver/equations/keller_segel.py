@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class KellerSegel(Written):
+class KellerSegel(Equation):
     """The Keller–Segel model of cells that follow a signal which they give off, on a periodic box.
 
     n is the density of cells, c the signal. Without growth the number of cells ⟨n⟩ is conserved, and in two dimensions

@@ -6,6 +6,7 @@ could add to N. `Driven` carries it out for every stepper and every loop.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -59,14 +60,14 @@ def with_work_of_kicks(equation: Any, budget: Budget) -> Budget:
     return {energy: {**rates, "forcing": rates.get("forcing", nothing)} for energy, rates in budget.items()}
 
 
-def work_of_kicks(equation: Any, fields: Fields, added: Fields) -> Array:
+def work_of_kicks(equation: Any, fields: Fields, added: Fields, columns: Iterable[str]) -> Array:
     """What kicks δ change in each energy, E(u + δ) − E(u), in the order of the budget's columns. All-reduces only.
 
     An energy is quadratic, so that the difference is its derivative at u + δ/2 along δ: nothing cancels.
     """
     middle = {name: u + 0.5 * added[name] if name in added else u for name, u in fields.items()}
     along = {name: added.get(name, jnp.zeros_like(u)) for name, u in fields.items()}
-    _, change = jax.jvp(lambda fields: dict(equation.energies(fields)), (middle,), (along,))
+    _, change = jax.jvp(lambda fields: dict(equation.report.energies(fields)), (middle,), (along,))
     work = {f"{energy}_from_forcing": value for energy, value in change.items()}
     nothing = jnp.zeros((), equation.grid.dtype)
-    return jnp.stack([work.get(column, nothing) for column in sorted(equation.budget_columns())])
+    return jnp.stack([work.get(column, nothing) for column in columns])

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class KleinGordon(Written):
+class KleinGordon(Equation):
     """The Klein–Gordon equation with a cubic force, on a periodic box.
 
     Held as φ and π = φ_t. Waves are one matrix per mode, so that ω² = c²k² + m² is exact for any step with

@@ -7,11 +7,11 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class KortewegDeVries(Written):
+class KortewegDeVries(Equation):
     """The Korteweg–de Vries equation, on a periodic line.
 
     Dispersion is the linear part, imaginary and up to b k_max³: exact with integrating-factor and exponential
@@ -52,7 +52,7 @@ class KortewegDeVries(Written):
     dimensions: ClassVar[tuple[int, ...]] = (1,)
 
 
-class ModifiedKortewegDeVries(Written):
+class ModifiedKortewegDeVries(Equation):
     """The modified Korteweg–de Vries equation, on a periodic line; σ = ±1.
 
     Dispersion is the linear part, as in Korteweg–de Vries. The nonlinearity is 2σ(u³)_x: one inverse transform and one

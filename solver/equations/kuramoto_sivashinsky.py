@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class KuramotoSivashinsky(Written):
+class KuramotoSivashinsky(Equation):
     """The Kuramoto–Sivashinsky equation on a periodic box, with the mean of u removed.
 
     Modes with |k| < 1 grow at the rate k² − k⁴, at most ¼ at |k| = 1/√2; the nonlinearity moves their energy to

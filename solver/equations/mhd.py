@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -12,18 +13,18 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
+from solver.equations.base import Equation
 from solver.equations.budget import Budget
-from solver.equations.changes import Changes
-from solver.equations.system import require
-from solver.equations.written import Written
+from solver.equations.checks import require
+from solver.equations.report import Report
 from solver.grid import Grid
-from solver.operators import Fields, curl
+from solver.operators import curl
 from solver.written import Text
 
 Vector: TypeAlias = Sequence[float] | Array
 
 
-class MHD(Written):
+class MHD(Equation):
     """Incompressible magnetohydrodynamics, periodic.
 
     Alfvén units: b and B₀ are velocities. A constant mean field B₀ couples u and b by one matrix per mode, so that
@@ -110,14 +111,21 @@ class MHD(Written):
         """Of the Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)
 
-    def budget(self, fields: Fields, changes: Changes) -> Budget:
-        """Changes of the energies by viscosity, resistivity, forcing, and the `exchange` between flow and field."""
-        budget = {}
-        for energy, causes in super().budget(fields, changes).items():
-            inner = sum(power for cause, power in causes.items() if cause in ("linear", "nonlinear"))
-            others = {cause: power for cause, power in causes.items() if cause not in ("linear", "nonlinear")}
-            budget[energy] = {**others, "exchange": inner}
-        return budget
+    def reported(self, report: Report) -> Report:
+        """Energies change by viscosity, resistivity, forcing, and the `exchange` between flow and field."""
+        of_text = report.budget
+        assert of_text is not None
+        return replace(report, budget=lambda fields, changes: _with_exchange(of_text(fields, changes)))
+
+
+def _with_exchange(budget: Budget) -> Budget:
+    """A budget whose linear and nonlinear causes are one, the exchange between the energies."""
+    renamed = {}
+    for energy, causes in budget.items():
+        inner = sum(power for cause, power in causes.items() if cause in ("linear", "nonlinear"))
+        others = {cause: power for cause, power in causes.items() if cause not in ("linear", "nonlinear")}
+        renamed[energy] = {**others, "exchange": inner}
+    return renamed
 
 
 def require_mean_field(mean_field: Any, grid: Grid) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -11,9 +12,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
-from solver.equations.system import need
+from solver.equations.base import Equation
+from solver.equations.checks import need
+from solver.equations.report import Report
 from solver.equations.unresolved import too_small
-from solver.equations.written import Written
 from solver.operators import Fields
 from solver.spaces.field import Field, MoreFields
 from solver.written import Text
@@ -63,7 +65,7 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
     )
 
 
-class NavierStokes(Written):
+class NavierStokes(Equation):
     """Incompressible Navier–Stokes on a periodic box; c stands for passive scalars.
 
     The momentum flux u_i u_j enters without its trace, which only changes the pressure: in 3-D five products
@@ -130,11 +132,8 @@ class NavierStokes(Written):
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         flows = [(0, False), (1, False), (1, True), (2, False), (2, True)]
-        return [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
-
-    @classmethod
-    def fullest_text(cls) -> Text:
-        return _text(("c",), has_gradients=True)
+        named = [_text(tuple(f"scalar_{i}" for i in range(count)), gradients) for count, gradients in flows]
+        return [*named, _text(("c",), has_gradients=True)]
 
     def numbers(self) -> dict[str, Any]:
         gradients = {f"gradient_{i}": gradient for i, gradient in enumerate(self.mean_gradients)}
@@ -142,16 +141,22 @@ class NavierStokes(Written):
         own = {name: getattr(self, name) for name in ("viscosity", "drag", "hyperviscosity", "hyper_order")}
         return {**{name: value for name, value in own.items() if value is not None}, **diffusivities, **gradients}
 
-    def columns(self, fields: Fields) -> dict[str, Array]:
+    def reported(self, report: Report) -> Report:
+        return replace(
+            report,
+            columns=lambda fields: self._with_smallest_eddies(report.columns(fields), fields),
+            warnings=lambda row: self._unresolved(row["kmax_eta"]),
+        )
+
+    def _with_smallest_eddies(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
         """With k_max η, η the smallest eddies."""
-        columns = super().columns(fields)
         u_hat, lost, viscosity = fields["velocity"], columns["dissipation"], self.viscosity
         if self.hyperviscosity is not None:
             gradients = weighted_mean_square(u_hat, self.grid.k_squared(), self.grid)
             viscosity = effective_viscosity(viscosity, lost - viscosity * gradients, gradients)
         return {**columns, "kmax_eta": self.grid.k_max * smallest_eddies(u_hat, viscosity, lost, self.grid)}
 
-    def warnings(self, row: dict[str, float]) -> list[str]:
+    def _unresolved(self, kmax_eta: float) -> list[str]:
         if self.hyperviscosity:
             return []
-        return too_small("k_max·η", row["kmax_eta"], 1, "the smallest eddies are not resolved")
+        return too_small("k_max·η", kmax_eta, 1, "the smallest eddies are not resolved")

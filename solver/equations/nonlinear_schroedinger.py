@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.base import Equation
+from solver.equations.checks import need
+from solver.equations.report import Report
 from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
-from solver.equations.system import need
-from solver.equations.written import Written
-from solver.operators import Fields
 from solver.spaces.field import Field
 from solver.written import Text
 
@@ -41,7 +42,7 @@ def _text(dimensions: int, is_damped: bool) -> Text:
     )
 
 
-class NonlinearSchroedinger(Written):
+class NonlinearSchroedinger(Equation):
     """The nonlinear Schrödinger equation, on a periodic box: envelopes of waves in optics, plasmas and deep water.
 
     Dispersion and damping are the linear part; the rest costs 1 inverse and 1 forward complex transform per right-hand
@@ -71,10 +72,6 @@ class NonlinearSchroedinger(Written):
         need(self, "damping", "damping", "zero or more", least=0)
 
     @property
-    def self_focusing(self) -> ArrayLike:
-        return self.coupling
-
-    @property
     def text(self) -> Text:  # type: ignore[override]
         """The equation, with damping if there is any."""
         return _text(self.grid.dimensions, self.damping is not None)
@@ -83,14 +80,16 @@ class NonlinearSchroedinger(Written):
     def texts(cls, dimensions: int) -> list[Text]:
         return [_text(dimensions, is_damped) for is_damped in (False, True)]
 
-    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+    def reported(self, report: Report) -> Report:
+        return replace(
+            report,
+            snapshot=lambda fields: psi_and_density(self.to_physical(fields)),
+            snapshot_units=lambda: dict(SNAPSHOT_UNITS),
+            virial=lambda fields: self._virial(report.columns(fields)),
+            self_focusing=self.coupling,
+        )
+
+    def _virial(self, columns: dict[str, Array]) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K + d E_int = 0, for an attractive interaction."""
-        columns = self.columns(fields)
         weights = {"kinetic_energy": 2, "interaction_energy": self.grid.dimensions}
         return {name: (weight, columns[name]) for name, weight in weights.items()}
-
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        return psi_and_density(self.to_physical(fields))
-
-    def snapshot_units(self) -> dict[str, str]:
-        return dict(SNAPSHOT_UNITS)

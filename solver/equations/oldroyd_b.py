@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class OldroydB(Written):
+class OldroydB(Equation):
     """Flow of a fluid with polymers, incompressible, on a periodic box: the Oldroyd-B model.
 
     τ is the stress of the polymers over the density of the fluid: springs that flow stretches and that relax with the

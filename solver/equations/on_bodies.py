@@ -22,9 +22,17 @@ from solver.bodies import Body, Obstacles
 from solver.bodies.base import AXES, Scene, cross, known
 from solver.bodies.free import Round
 from solver.grid import Grid
+from solver.operators import Fields
 
 SETTLING = 20.0  # times η, in which the flow inside has come to follow a body
 LEAKS = 0.1  # of the flow's speed, inside a body: forces are wrong by some hundredths, which is worth a warning
+
+
+def velocity_and_change(equation: Any, fields: Fields, linear: Fields, nonlinear: Fields) -> list[Array]:
+    """u and its u_t without forcings, L u + N, at the points; in 3-D six transforms."""
+    name = equation.text.penalised
+    change = linear[name] + nonlinear[name]
+    return jnp.split(equation.space(name).inverse(jnp.concatenate([fields[name], change])), 2)
 
 
 def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLike) -> dict[str, Array]:

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class PhaseFieldCrystal(Written):
+class PhaseFieldCrystal(Equation):
     """The phase-field crystal equation, on a periodic box: a density that freezes, on the scale of its atoms.
 
     ψ is a density in units in which a crystal has the wavenumber q₀. Small waves on a uniform ψ̄ grow at the rate

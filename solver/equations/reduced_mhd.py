@@ -8,11 +8,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class ReducedMHD(Written):
+class ReducedMHD(Equation):
     """Reduced magnetohydrodynamics, periodic: a strong mean field B₀ along z, and what moves across it.
 
     Alfvén units: u = ẑ×∇φ and b = ẑ×∇ψ are velocities, ω and j their vorticity and current along z. Modes with

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +13,7 @@ from jaxtyping import Array, Complex
 
 from solver.diagnostics import weighted_mean_square
 from solver.equations.base import SplitEquation
+from solver.equations.report import Report
 from solver.fft import max_over_points
 from solver.operators import Fields
 
@@ -33,11 +37,30 @@ class SchroedingerEquation(SplitEquation):
         k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
         return jnp.maximum(0.5 * k2, max_over_points(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
 
-    def snapshot(self, fields: Fields) -> dict[str, Array]:
-        return psi_and_density(fields)
+    def reported(self, report: Report) -> Report:
+        return replace(
+            report,
+            columns=self._columns,
+            spectra=self._spectra,
+            spectra_of_fields={},
+            conserved=self._conserved,
+            virial=self._virial,
+            snapshot=psi_and_density,
+            snapshot_units=lambda: dict(SNAPSHOT_UNITS),
+        )
 
-    def snapshot_units(self) -> dict[str, str]:
-        return dict(SNAPSHOT_UNITS)
+    @abstractmethod
+    def _columns(self, fields: Fields) -> dict[str, Array]:
+        """The columns that `units` names, without `cfl`."""
+
+    @abstractmethod
+    def _spectra(self, fields: Fields) -> dict[str, Array]: ...
+
+    @abstractmethod
+    def _conserved(self, fields: Fields) -> dict[str, Array]: ...
+
+    @abstractmethod
+    def _virial(self, fields: Fields) -> dict[str, tuple[float, Array]]: ...
 
     def _kinetic_energy(self, psi: Array) -> Array:
         """½⟨|∇ψ|²⟩. One transform."""

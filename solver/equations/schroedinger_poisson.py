@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -9,8 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
+from solver.equations.checks import need
+from solver.equations.report import Report
 from solver.equations.schroedinger import SchroedingerEquation, density
-from solver.equations.system import need
 from solver.fft import Transform
 from solver.operators import Fields, solve_poisson
 
@@ -49,20 +51,19 @@ class SchroedingerPoisson(SchroedingerEquation):
     def __check_init__(self) -> None:
         need(self, "coupling", "coupling", "zero (free) or more (attractive)", least=0)
 
-    @property
-    def self_gravity(self) -> ArrayLike:
-        return self.coupling
+    def reported(self, report: Report) -> Report:
+        return replace(super().reported(report), self_gravity=self.coupling)
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """V at the points, zero on average. One real transform each way."""
         density_hat = self._of_density.forward(density(psi))
         return self._of_density.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
 
-    def conserved(self, fields: Fields) -> dict[str, Array]:
+    def _conserved(self, fields: Fields) -> dict[str, Array]:
         kinetic, potential = self._energies_of(fields["wavefunction"])
         return {"mass": jnp.mean(density(fields["wavefunction"])), "energy": kinetic + potential}
 
-    def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
+    def _columns(self, fields: Fields) -> dict[str, Array]:
         kinetic, potential = self._energies_of(fields["wavefunction"])
         return {
             "mass": jnp.mean(density(fields["wavefunction"])),
@@ -70,10 +71,9 @@ class SchroedingerPoisson(SchroedingerEquation):
             "kinetic_energy": kinetic,
             "potential_energy": potential,
             "max_density": jnp.max(density(fields["wavefunction"])),
-            "cfl": dt * self.rate(fields),
         }
 
-    def spectra(self, fields: Fields) -> dict[str, Array]:
+    def _spectra(self, fields: Fields) -> dict[str, Array]:
         """Spectra of the mass, and of half the mean square of the density's fluctuations."""
         density_hat = self._of_density.forward(density(fields["wavefunction"]))
         return {
@@ -81,7 +81,7 @@ class SchroedingerPoisson(SchroedingerEquation):
             "density": shell_spectrum(density_hat, self.grid.as_real),
         }
 
-    def virial_terms(self, fields: Fields) -> dict[str, tuple[float, Array]]:
+    def _virial(self, fields: Fields) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K + (d − 2) W = 0, W the energy of self-gravity; none in 2-D: W has no scale.
 
         Source: Hui, Ostriker, Tremaine & Witten, Phys. Rev. D 95 (2017) 043541, section II.

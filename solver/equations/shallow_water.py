@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class ShallowWater(Written):
+class ShallowWater(Equation):
     """A thin layer of water that rotates, on a periodic box.
 
     η is the height of the surface above the mean depth H, f the Coriolis parameter. Gravity, rotation and diffusion are

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class SineGordon(Written):
+class SineGordon(Equation):
     """The sine-Gordon equation, on a periodic box.
 
     Held as φ and π = φ_t. Small waves, ω² = c²k² + m², are the linear part, one matrix per mode, exact for any step

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class SurfaceQuasiGeostrophic(Written):
+class SurfaceQuasiGeostrophic(Equation):
     """Surface quasi-geostrophic flow, on a periodic box.
 
     θ, the buoyancy at the surface over the buoyancy frequency, is a velocity, and as large as u at every scale: fronts

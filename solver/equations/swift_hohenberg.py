@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class SwiftHohenberg(Written):
+class SwiftHohenberg(Equation):
     """The Swift–Hohenberg equation of pattern formation, on a periodic box.
 
     Modes grow at the rate r − (q₀² − k²)², the linear part, so that a pattern of wavelength 2π/q₀ appears for r > 0:

@@ -90,3 +90,8 @@ class Turned:
 
 def _is_one(scale: Any) -> bool:
     return isinstance(scale, float) and scale == 1.0
+
+
+def whole(value: Any) -> Any:
+    """A symbol's values, from what holds them apart from factors."""
+    return value.whole if hasattr(value, "whole") else value

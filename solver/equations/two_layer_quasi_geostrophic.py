@@ -7,11 +7,11 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class TwoLayerQuasiGeostrophic(Written):
+class TwoLayerQuasiGeostrophic(Equation):
     """Two layers of quasi-geostrophic flow under a mean shear, on a periodic box.
 
     q_1 = ∇²ψ_1 + ½k_d²(ψ_2 − ψ_1) and q_2 = ∇²ψ_2 + ½k_d²(ψ_1 − ψ_2) are the potential vorticities of two layers of

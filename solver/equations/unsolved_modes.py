@@ -9,12 +9,22 @@ from typing import Any
 import jax
 from jaxtyping import Array
 
+from solver.equations.any_equation import AnyEquation
+from solver.equations.base import Equation
+from solver.equations.text_dynamics import TextDynamics
+
 
 class UnsolvedModes(UserWarning):
     """An unknown's equation, solved mode by mode, divides by zero for modes of this grid: they are left out.
 
     `warnings.simplefilter("ignore", sw.UnsolvedModes)` turns it off.
     """
+
+
+def unsolved_modes(equation: AnyEquation) -> dict[str, Array]:
+    """By unknown, how many stored modes other than the mean its equation does not give."""
+    has_text = isinstance(equation, Equation) and equation.text is not None
+    return TextDynamics(equation).unsolved_modes() if has_text else {}
 
 
 def warn_of_unsolved_modes(equation: Any, counted: Mapping[str, Array]) -> None:

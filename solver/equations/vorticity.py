@@ -7,11 +7,11 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class Vorticity(Written):
+class Vorticity(Equation):
     """Vorticity of two-dimensional incompressible flow on a β-plane, periodic.
 
     ∇⊥ψ is (−ψ_y, ψ_x). The mean of ω is zero, as it must be in a periodic box, and so is that of u. Viscosity, drag,

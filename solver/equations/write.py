@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
@@ -31,7 +31,7 @@ def write(
     limits: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
     unbounded: bool = False,
-) -> type[Written]:
+) -> type[Equation]:
     """A class of equations from text.
 
     `write(["dt(u) = -u*dx(u) + nu*lap(u)"], {"u": "scalar"})(grid, nu=0.1)` is an equation as others are; its
@@ -95,10 +95,10 @@ def write(
 
 
 @cache
-def class_of(text: Text) -> type[Written]:
+def class_of(text: Text) -> type[Equation]:
     """The class of a text."""
     members = {"__module__": __name__, "name": "written", "text": text, "__reduce__": _reduced}
-    return type("WrittenEquation", (Written,), members)
+    return type("WrittenEquation", (Equation,), members)
 
 
 def _reduced(equation: Any) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ def _reduced(equation: Any) -> tuple[Any, ...]:
     return _restored, (written, dict(vars(equation)))
 
 
-def _restored(written: Mapping[str, Any], attributes: Mapping[str, Any]) -> Written:
+def _restored(written: Mapping[str, Any], attributes: Mapping[str, Any]) -> Equation:
     equation = object.__new__(class_of(Text(**written)))
     for name, value in attributes.items():
         object.__setattr__(equation, name, value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from solver.equations.written import Written
+from solver.equations.base import Equation
 from solver.written import Text
 
 
-class Zakharov(Written):
+class Zakharov(Equation):
     """The Zakharov equations of plasma waves that push ions aside, on a periodic box.
 
     E is the complex envelope of the electric field of Langmuir waves, n the change of the density of ions, ν = n_t, all

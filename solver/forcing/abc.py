@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, need
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
@@ -45,7 +46,7 @@ class ABC(Forcing):
         need_periods("abc", self.wavenumber)
         need(self, "coefficients", "abc with coefficients", "a finite number for each")
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         grid = equation.space(field).fourier
         if grid.dimensions != 3:
             raise ValueError(f"abc of a field in {grid.dimensions} dimensions: three are needed")

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid, Storage
 from solver.operators import Fields
 
@@ -38,7 +38,7 @@ class Forcing(eqx.Module):
     needs_change: ClassVar[bool] = False
     kicks: ClassVar[bool] = False
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         """Refuse a field that it cannot drive, when the equation is made. Touches no device.
 
         Raises:
@@ -102,16 +102,16 @@ class Forcing(eqx.Module):
         """
         return math.inf
 
-    def kicked_fields(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+    def kicked_fields(self, equation: AnyEquation, field: str) -> tuple[str, ...]:
         """Names of the fields that `kick` changes: by default its own field alone."""
         return (field,)
 
-    def prepare_kick(self, equation: PeriodicSystem, field: str, dt: ArrayLike) -> Any:
+    def prepare_kick(self, equation: AnyEquation, field: str, dt: ArrayLike) -> Any:
         """A pytree that depends on the size of a step alone; made once where the step is fixed, else at each step."""
         return ()
 
     def kick(
-        self, equation: PeriodicSystem, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
+        self, equation: AnyEquation, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
     ) -> Fields:
         """What is added to the fields at the end of a step, after the stepper's own work [u], by name.
 

@@ -11,7 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.system import PeriodicSystem, need
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
 from solver.forcing.base import Forcing, has_modes, in_shells
 from solver.grid import Grid
 
@@ -43,7 +44,7 @@ class ConstantPower(Forcing):
     def __check_init__(self) -> None:
         need(self, "power", "constant-power with power", "zero or more", least=0)
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         if any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high)):
             return
         grid, bounds = equation.space(field).fourier, (float(np.min(self.low)), float(np.max(self.high)))

@@ -10,8 +10,10 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
-from solver.equations.system import PeriodicSystem, need
+from solver.diagnostics import mean_square, shell_index, shell_wavenumbers, shell_width
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
+from solver.equations.idle_forcing import ROUNDING
 from solver.forcing.base import Forcing
 from solver.grid import Grid, Storage
 
@@ -22,9 +24,9 @@ class FrozenShells(Forcing):
     E = ½Σ|û|² over the shell, E₀ its value when the run began, and T = Σ Re û*·(L u + N) what everything else does to
     it. So ⟨u·f⟩ = −T at every stage of every step, and E is constant but for the stepper's error, which the second
     term takes back. Each shell is frozen by itself; phases, and how its modes share its energy, are free. The injection
-    is what the shells lose: no power is given. A shell without energy is not forced; a start
-    without energy in any is a warning. One all-reduce per stage. The
-    energies E₀ are the forcing's state: they lie in checkpoints.
+    is what the shells lose: no power is given. A shell that held none at the start, or that of rounding errors
+    alone, is not forced: of noise no direction is meant. A start without energy in any is a warning. One all-reduce per
+    stage. The energies E₀ are the forcing's state: they lie in checkpoints.
 
     Shells are those of spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
 
@@ -51,7 +53,7 @@ class FrozenShells(Forcing):
             raise ValueError(f"frozen-shells with low {self.low} and high {self.high}: 0 ≤ low ≤ high is needed")
         need(self, "return_time", "frozen-shells with return_time", "a positive time", above=0)
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         grid = equation.space(field).fourier
         shells = self._shells(grid)
         if not shells:
@@ -64,8 +66,10 @@ class FrozenShells(Forcing):
             raise ValueError(f"frozen-shells with high {self.high}: the grid keeps shells up to {whole:.4g}")
 
     def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Array:
-        """Energy of each shell `(shell,)` when the run began."""
-        return self._sums(jnp.abs(u_hat) ** 2, grid) / 2
+        """Energy of each shell `(shell,)` when the run began; 0 where it was that of rounding errors alone."""
+        energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
+        rounding = (ROUNDING * jnp.finfo(grid.dtype).eps) ** 2 * mean_square(u_hat, grid) / 2
+        return jnp.where(energy > rounding, energy, 0)
 
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
@@ -77,7 +81,8 @@ class FrozenShells(Forcing):
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
         transfer = 0 if change is None else self._sums(jnp.real(jnp.conj(u_hat) * change), grid)
         wanted = (state - energy) / self.return_time - transfer
-        gain = jnp.where(energy > 0, wanted / jnp.where(energy > 0, 2 * energy, 1), 0)
+        is_forced = (state > 0) & (energy > 0)
+        gain = jnp.where(is_forced, wanted / jnp.where(is_forced, 2 * energy, 1), 0)
         index = shell_index(grid)
         return u_hat * sum(jnp.where(index == shell, g, 0) for shell, g in zip(self._shells(grid), gain, strict=True))
 

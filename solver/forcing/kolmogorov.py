@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, need
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
@@ -47,7 +48,7 @@ class Kolmogorov(Forcing):
         need_periods("kolmogorov", self.wavenumber)
         need(self, "amplitude", "kolmogorov with amplitude", "a finite number")
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         grid, declared = equation.space(field).fourier, equation.fields[field]
         axes = AXES[: grid.dimensions]
         for what in ("variation", *(["direction"] if declared.rank == "vector" else [])):

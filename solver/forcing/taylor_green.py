@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, need
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid
@@ -43,7 +44,7 @@ class TaylorGreen(Forcing):
         need_periods("taylor-green", self.wavenumber)
         need(self, "amplitude", "taylor-green with amplitude", "a finite number")
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         grid = equation.space(field).fourier
         if grid.dimensions == 1:
             raise ValueError("taylor-green of a field in one dimension: two or three are needed")

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem, need, require
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need, require
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 
@@ -25,7 +26,7 @@ class Uniform(Forcing):
 
     name: ClassVar[str] = "uniform"
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("uniform.acceleration", self.acceleration, equation, field)
 
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
@@ -48,7 +49,7 @@ class FlowRate(Forcing):
     name: ClassVar[str] = "flow-rate"
     needs_change: ClassVar[bool] = True
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("flow-rate.velocity", self.velocity, equation, field)
         need(self, "relaxation", "flow-rate.relaxation", "a positive time", above=0.0)
 
@@ -58,8 +59,8 @@ class FlowRate(Forcing):
         return _at_mean(missing / self.relaxation - _mean(change, grid), u_hat, grid)
 
 
-def _need_components(key: str, given: Any, equation: PeriodicSystem, field: str) -> None:
-    count = len(equation.component_names(field))
+def _need_components(key: str, given: Any, equation: AnyEquation, field: str) -> None:
+    count = len(equation.space(field).component_names)
     if not isinstance(given, Sequence) or len(given) != count or any(jnp.ndim(number) for number in given):
         raise ValueError(f"{key} {given}: {count} {'number is' if count == 1 else 'numbers are'} needed")
     require(key, given, "a finite number for each")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 from solver.operators import AddedNoise, Fields, added_noise, random_modes, reached_by
@@ -39,7 +39,7 @@ class WhiteForcing(Forcing):
     kicks: ClassVar[bool] = True
 
     @abstractmethod
-    def density(self, equation: PeriodicSystem, field: str) -> Array:
+    def density(self, equation: AnyEquation, field: str) -> Array:
         """Variance ⟨|û|²⟩ that each mode of each component gains per time, before `shaped` [u²/time].
 
         Args:
@@ -50,11 +50,11 @@ class WhiteForcing(Forcing):
             Real, ≥ 0, of the grid's `spectral_shape` or what broadcasts against it.
         """
 
-    def driven(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+    def driven(self, equation: AnyEquation, field: str) -> tuple[str, ...]:
         """Names of the fields that noise drives, those that `shaped` is given: by default its own field alone."""
         return (field,)
 
-    def shaped(self, equation: PeriodicSystem, field: str, unit: Fields) -> Fields:
+    def shaped(self, equation: AnyEquation, field: str, unit: Fields) -> Fields:
         """B but for the root of the density: unit noise of the driven fields → their noise, linear and mode by mode.
 
         By default the noise itself. In any case it is then made free of divergence and of zero mean where the fields
@@ -65,11 +65,11 @@ class WhiteForcing(Forcing):
     def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
         return jnp.zeros_like(u_hat)
 
-    def kicked_fields(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+    def kicked_fields(self, equation: AnyEquation, field: str) -> tuple[str, ...]:
         linear = jax.eval_shape(lambda: equation.linear())  # type: ignore[attr-defined]
         return reached_by(linear, self.driven(equation, field))
 
-    def prepare_kick(self, equation: PeriodicSystem, field: str, dt: ArrayLike) -> AddedNoise:
+    def prepare_kick(self, equation: AnyEquation, field: str, dt: ArrayLike) -> AddedNoise:
         driven = self.driven(equation, field)
         return added_noise(
             equation.linear(),  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ class WhiteForcing(Forcing):
         )
 
     def kick(
-        self, equation: PeriodicSystem, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
+        self, equation: AnyEquation, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
     ) -> Fields:
         keys = {name: jax.random.fold_in(key, i) for i, name in enumerate(prepared.names)}
         unit = {n: random_modes(keys[n], equation.space(n).fourier, len(fields[n])) for n in prepared.names}
@@ -91,7 +91,7 @@ class WhiteForcing(Forcing):
         added: Fields = prepared.factor.apply(unit)
         return added
 
-    def _noise(self, equation: PeriodicSystem, field: str, unit: Fields) -> Fields:
+    def _noise(self, equation: AnyEquation, field: str, unit: Fields) -> Fields:
         """`shaped`, and the constraints of the fields."""
         return constrained(self.shaped(equation, field, unit), equation.spaces)
 

@@ -12,8 +12,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
-from solver.equations.reporting import Reporting, invariants, parts
-from solver.equations.system import PeriodicSystem, need
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need
 from solver.forcing.base import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
@@ -73,7 +73,7 @@ class WhiteNoise(WhiteForcing):
         if self.part not in ("all", "vortical", "waves"):
             raise ValueError(f"white-noise with part {self.part!r}: all, vortical or waves is needed")
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         if self.part != "all":
             self._check_part(equation, field)
         if self._is_traced():
@@ -87,7 +87,7 @@ class WhiteNoise(WhiteForcing):
                 f"are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
 
-    def density(self, equation: PeriodicSystem, field: str) -> Array:
+    def density(self, equation: AnyEquation, field: str) -> Array:
         relative = self._relative(equation.space(field).fourier)
         return 2 * self.power / self._total(equation, field, relative) * relative
 
@@ -98,7 +98,7 @@ class WhiteNoise(WhiteForcing):
         k = jnp.sqrt(jnp.where(inside > 0, grid.k_squared(), 1)) / middle
         return inside * jnp.where(inside > 0, k, 1) ** (self.slope - grid.dimensions + 1)
 
-    def _total(self, equation: PeriodicSystem, field: str, relative: Array) -> Array:
+    def _total(self, equation: AnyEquation, field: str, relative: Array) -> Array:
         """What twice the energy gains per time from noise of this density: the sum over all independent components."""
         shapes, total = equation.field_shapes(), jnp.zeros((), equation.grid.dtype)
         driven = self.driven(equation, field)
@@ -109,10 +109,10 @@ class WhiteNoise(WhiteForcing):
                 total = total + self._twice_energy(equation, field, noise, relative)
         return total
 
-    def _twice_energy(self, equation: PeriodicSystem, field: str, noise: Fields, weight: Array) -> Array:
+    def _twice_energy(self, equation: AnyEquation, field: str, noise: Fields, weight: Array) -> Array:
         """The mean square of the field, or twice the energy of the flow, of modes that count as `weight` says."""
         if self.part == "all":
-            counted = equation.counted(field, noise[field], 0.5)
+            counted = equation.space(field).counted(noise[field], 0.5)
             return weighted_mean_square(counted, weight, equation.space(field).modes)
         terms = [
             weighted_mean_square(noise[name] * jnp.sqrt(factor), weight, equation.space(name).modes)
@@ -120,21 +120,21 @@ class WhiteNoise(WhiteForcing):
         ]
         return sum(terms, jnp.zeros((), equation.grid.dtype))
 
-    def driven(self, equation: PeriodicSystem, field: str) -> tuple[str, ...]:
+    def driven(self, equation: AnyEquation, field: str) -> tuple[str, ...]:
         return (field,) if self.part == "all" else tuple(equation.fields)
 
-    def shaped(self, equation: PeriodicSystem, field: str, unit: Fields) -> Fields:
+    def shaped(self, equation: AnyEquation, field: str, unit: Fields) -> Fields:
         if self.part == "all":
             return unit
         alike = {name: unit[name] / jnp.sqrt(weight) for name, weight in _energy_weights(equation, unit).items()}
-        return parts(equation, alike)[self.part]
+        return _parts(equation, alike)[self.part]
 
     def _is_real(self) -> bool:
         return True
 
-    def _check_part(self, equation: PeriodicSystem, field: str) -> None:
+    def _check_part(self, equation: AnyEquation, field: str) -> None:
         try:
-            known = jax.eval_shape(lambda fields: parts(equation, fields), equation.field_shapes())
+            known = jax.eval_shape(lambda fields: _parts(equation, fields), equation.field_shapes())
         except ValueError as error:
             raise ValueError(f"white-noise with part {self.part!r}: {error}") from None
         if self.part not in known:
@@ -150,9 +150,13 @@ class WhiteNoise(WhiteForcing):
         return any(isinstance(bound, jax.core.Tracer) for bound in (self.low, self.high))
 
 
-def _energy_weights(equation: PeriodicSystem, fields: Fields) -> dict[str, Array]:
+def _parts(equation: AnyEquation, fields: Fields) -> dict[str, Fields]:
+    parts = equation.report.parts
+    return {} if parts is None else parts(fields)
+
+
+def _energy_weights(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
     """What the square of each field counts in twice the energy, the sum of the equation's invariants."""
     ones = {name: jnp.ones_like(field) for name, field in fields.items()}
-    assert isinstance(equation, Reporting)
-    conjugates = invariants(equation, ones).values()
+    conjugates = equation.report.invariants(ones).values()
     return {name: jnp.real(sum(g[name] for g in conjugates if name in g)) for name in fields}

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.spaces.field import Field
 from solver.static import no_ambient_mesh
@@ -38,7 +38,7 @@ class Initial(eqx.Module):
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     traceable: ClassVar[bool] = True
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         """Refuse, before the run starts, a field that it cannot be made for. Touches no device.
 
         Raises:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, component_count
 from solver.spaces.field import RANKS, Field
@@ -30,7 +30,7 @@ def from_function(function: Callable[..., Any]) -> type[Initial]:
         name: ClassVar[str] = called
         ranks: ClassVar[tuple[str, ...]] = RANKS
 
-        def check(self, equation: PeriodicSystem, field: str) -> None:
+        def check(self, equation: AnyEquation, field: str) -> None:
             try:
                 jax.eval_shape(lambda: self(equation.space(field).points, equation.fields[field]))
             except ValueError as error:

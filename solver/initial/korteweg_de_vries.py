@@ -13,8 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import need, require
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
-from solver.equations.system import PeriodicSystem, need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
 from solver.spaces.field import Field
@@ -65,7 +66,7 @@ class KdVSolitons(Initial):
         missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
         return replace(self, **{name: getattr(equation, name) for name in missing})
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         if isinstance(equation, ModifiedKortewegDeVries):
             raise ValueError(f"name = 'kdv-solitons': {equation.name} has others, mkdv-solitons")
         _check_widths(self.name, self.speeds, 1.0 if self.dispersion is None else self.dispersion, equation.grid)
@@ -113,7 +114,7 @@ class MKdVSolitons(Initial):
         if set(self.polarities or ()) - {1, -1}:
             raise ValueError(f"mkdv-solitons with polarities {list(self.polarities or ())}: 1 or -1 for each is needed")
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         if isinstance(equation, KortewegDeVries):
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} has others, kdv-solitons")
         if isinstance(equation, ModifiedKortewegDeVries) and equation.sign == -1:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import need, require
+from solver.equations.checks import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
 from solver.initial.wavefunctions import galilean_phase, rounding_note
@@ -69,7 +69,7 @@ class NlsSoliton(Initial):
         """
         if self.coupling is not None:
             return self
-        focusing = equation.self_focusing
+        focusing = equation.report.self_focusing
         needed = "a positive g of the term i g|ψ|²ψ (gross-pitaevskii: a negative coupling)"
         if focusing is None:
             raise ValueError(f"nls-soliton in {equation.name}: {needed} is needed, or coupling of its own")

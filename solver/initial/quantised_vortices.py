@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import need, require
+from solver.equations.checks import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples
 from solver.spaces.field import Field
@@ -69,7 +69,7 @@ class QuantisedVortices(Initial):
         """
         if self.healing_length is not None:
             return self
-        focusing = equation.self_focusing
+        focusing = equation.report.self_focusing
         needed = "a repulsive term −i g|ψ|²ψ with g > 0 (nonlinear-schroedinger: a negative coupling)"
         if focusing is None:
             raise ValueError(f"quantised-vortices in {equation.name}: {needed} is needed, or healing_length")

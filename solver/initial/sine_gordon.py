@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.checks import need, require
 from solver.equations.sine_gordon import SineGordon
-from solver.equations.system import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
 from solver.spaces.field import Field

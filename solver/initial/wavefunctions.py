@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.system import need
+from solver.equations.checks import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
 from solver.spaces.field import Field
@@ -151,9 +151,9 @@ class Solitons(Initial):
         """
         if self.coupling is not None:
             return self
-        if equation.self_gravity is None:
+        if equation.report.self_gravity is None:
             raise ValueError(f"solitons in {equation.name}: schroedinger-poisson is needed, or coupling of their own")
-        return replace(self, coupling=equation.self_gravity)
+        return replace(self, coupling=equation.report.self_gravity)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from solver.cluster import in_group_of
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Fourier, Grid, Storage
 from solver.io.checkpoint_store import verify_together
 from solver.io.hdf5 import dataset, read_hdf5
@@ -31,7 +31,7 @@ OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")
 
 def load_checkpoint(
     path: Path | str,
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     *,
     statistics: Mapping[str, tuple[Any, Mapping[str, Storage]]] = MappingProxyType({}),
@@ -69,7 +69,7 @@ def load_checkpoint(
 
 def state_from(
     manifest: Mapping[str, Any],
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     statistics: Mapping[str, tuple[Any, Mapping[str, Storage]]],
     load: Callable[[Leaf], jax.Array],

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
 from solver.io.fields import describe_field, read_field
@@ -41,7 +41,7 @@ class FromFile(Initial):
     ranks: ClassVar[tuple[str, ...]] = RANKS
     traceable: ClassVar[bool] = False
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         try:
             shape, is_complex = describe_field(self.path, self.datasets)
         except ValueError as error:

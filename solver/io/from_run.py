@@ -15,8 +15,8 @@ from jaxtyping import Array
 
 from solver.config import GridSection
 from solver.diagnostics import mean_square
+from solver.equations.any_equation import AnyEquation
 from solver.equations.start_changes import warn_of_changes
-from solver.equations.system import PeriodicSystem
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.initial.base import Initial
@@ -61,11 +61,11 @@ class FromRun(Initial):
     ranks: ClassVar[tuple[str, ...]] = RANKS
     traceable: ClassVar[bool] = False
 
-    def check(self, equation: PeriodicSystem, field: str) -> None:
+    def check(self, equation: AnyEquation, field: str) -> None:
         source, grid = self._source(), equation.space(field).fourier
         source.refuse_other_box(grid)
         components = source.components(self.field or field)
-        needed = len(equation.component_names(field))
+        needed = len(equation.space(field).component_names)
         if components != needed:
             raise ValueError(f"path: {source.path}: {self.field or field} has {components} components; {needed} needed")
         source.refuse_complex(self.field or field, equation.fields[field])

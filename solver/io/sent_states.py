@@ -8,7 +8,7 @@ import jax
 from jax.sharding import Mesh
 
 from solver.cluster import Messages, name_of_devices, processes_of
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.io.state_transfer import fetch_state, offer_state
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
@@ -35,7 +35,7 @@ class _Way:
 _way = cache(_Way)
 
 
-def send_state(state: State, equation: PeriodicSystem, mesh: Mesh) -> None:
+def send_state(state: State, equation: AnyEquation, mesh: Mesh) -> None:
     """Send a state to a group of devices of other processes, where `receive_state` returns it.
 
     Every process with devices of the equation's grid calls it, the same number of times as the others call
@@ -64,7 +64,7 @@ def send_state(state: State, equation: PeriodicSystem, mesh: Mesh) -> None:
         way.messages.leave(f"state-{way.number}", message)
 
 
-def receive_state(equation: PeriodicSystem, stepper: Stepper, mesh: Mesh) -> State:
+def receive_state(equation: AnyEquation, stepper: Stepper, mesh: Mesh) -> State:
     """The state that a group of devices of other processes has sent by `send_state`, or will send.
 
     Every process with devices of the equation's grid calls it.

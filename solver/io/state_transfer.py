@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.cluster import Expected, transfers
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Form, Grid, Piece, Storage, joined, parts_here, pieces
 from solver.io.checkpoint_reading import outline_of, state_from, storage_in
 from solver.io.checkpoint_writing import value_as_json
@@ -24,7 +24,7 @@ from solver.steppers.base import Stepper
 from solver.steppers.state import State
 
 
-def offer_state(state: State, equation: PeriodicSystem, mesh: Mesh, name: str) -> dict[str, Any]:
+def offer_state(state: State, equation: AnyEquation, mesh: Mesh, name: str) -> dict[str, Any]:
     """Let the processes of another group fetch a state. Every process of the equation's group calls it.
 
     Args:
@@ -59,7 +59,7 @@ def offer_state(state: State, equation: PeriodicSystem, mesh: Mesh, name: str) -
 
 def fetch_state(
     message: Mapping[str, Any],
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     mesh: Mesh,
     name: str,

@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.system import PeriodicSystem, in_precision
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import in_precision
 from solver.loop.controls import StepControl
 from solver.mesh import MEMBER, is_explicit
 from solver.static import sealed
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 
-Modules = tuple[PeriodicSystem, Stepper, StepControl]
+Modules = tuple[AnyEquation, Stepper, StepControl]
 
 
 def check_batch(modules: Sequence[Modules], size: int) -> None:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from solver.equations.base import Equation
-from solver.equations.system import compiled
+from solver.equations.compiled import compiled
 from solver.loop.controls import StepControl
 from solver.steppers.state import State
 
@@ -28,7 +28,7 @@ def long_step(equation: Any, control: StepControl, state: State) -> float | None
 
     Equations at the points (`SplitEquation`) and those without a rate have no such number. One evaluation of `rate`.
     """
-    if control.size is None or not isinstance(equation, Equation) or not equation.has_rate:
+    if control.size is None or not isinstance(equation, Equation) or equation.why_no_rate:
         return None
     number = float(control.size) * float(_rate(equation, state.field))
     return None if number <= LARGEST else number

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.loop.cfl_at_start import warn_of_long_step
 from solver.loop.controls import FixedStep, StepControl
 from solver.loop.first_change import check_first_change
@@ -33,7 +33,7 @@ class BlowUp(FloatingPointError):
 
 
 def evolve(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     *,
@@ -133,7 +133,7 @@ class Advance:
 
 
 def course(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     *,
@@ -193,7 +193,7 @@ def course(
 
 
 def _ask(
-    equation: PeriodicSystem, stepper: Stepper, control: StepControl, state: State, steps: int, target: float
+    equation: AnyEquation, stepper: Stepper, control: StepControl, state: State, steps: int, target: float
 ) -> Advance:
     """A call for at most so many steps, and none beyond the target."""
     if control.size is not None:

@@ -19,8 +19,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation
-from solver.equations.system import PeriodicSystem, nothing_unless, require
+from solver.equations.checks import nothing_unless, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
 from solver.steppers.base import Stepper
@@ -108,7 +109,7 @@ class StepControl(eqx.Module):
         if self.needs_error:
             stepper.check_error_estimate()
 
-    def check_rate(self, equation: PeriodicSystem) -> None:
+    def check_rate(self, equation: AnyEquation) -> None:
         """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a random
         forcing where it needs an error. Of noise that is white in time embedded methods see nothing; and a step that is
         refused for its random numbers, and taken again with them, makes large ones rarer than they should be.
@@ -126,10 +127,10 @@ class StepControl(eqx.Module):
                 raise ValueError(
                     f"a tolerance with forcing {forcing.name} of {name}, {why}; a fixed step or a CFL number is needed"
                 )
-        if self.needs_rate and not equation.has_rate:
+        if self.needs_rate and equation.why_no_rate:
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 
-    def check_step(self, stepper: Stepper, equation: PeriodicSystem) -> None:
+    def check_step(self, stepper: Stepper, equation: AnyEquation) -> None:
         """Refuse steps of one size that are too long for what decays in N, or for a forcing.
 
         Raises:
@@ -143,7 +144,7 @@ class StepControl(eqx.Module):
         """The size of every step where all are equal, and None where each is chosen."""
         return None
 
-    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+    def start(self, equation: AnyEquation, state: State) -> Numbers:
         """What is remembered before the first step: numbers by name, which may be dicts of numbers again."""
         return {}
 
@@ -221,7 +222,7 @@ class KeepCFL(StepControl):
         need_positive("cfl", self.number)
         object.__setattr__(self, "number", nothing_unless(self.number, above=0))
 
-    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+    def start(self, equation: AnyEquation, state: State) -> Numbers:
         first = first_step(equation, state, self.number) if isinstance(equation, Equation) else jnp.inf
         return {"longest": jnp.where(state.dt > 0, GROWTH * state.dt, first)}
 
@@ -265,7 +266,7 @@ class MeetTolerance(StepControl):
         need_positive("tolerance", self.tolerance)
         object.__setattr__(self, "tolerance", nothing_unless(self.tolerance, above=0))
 
-    def check_rate(self, equation: PeriodicSystem) -> None:
+    def check_rate(self, equation: AnyEquation) -> None:
         """As every control, and refuse exchanges that round to more than the tolerance."""
         super().check_rate(equation)
         if equation.exchange_rounding is None or isinstance(self.tolerance, jax.core.Tracer):
@@ -277,7 +278,7 @@ class MeetTolerance(StepControl):
                 f"sees: {least:.1g} or more is needed, or exchanges in the grid's precision"
             )
 
-    def start(self, equation: PeriodicSystem, state: State) -> Numbers:
+    def start(self, equation: AnyEquation, state: State) -> Numbers:
         return {"next": first_step(equation, state, 1.0)}
 
     def propose(self, memory: Numbers, rate: Array | None) -> Array:

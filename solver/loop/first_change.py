@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.compiled import compiled
 from solver.grid import Modes
 from solver.operators import random_key
 from solver.spaces.manifold import distances, on_manifold
@@ -19,7 +20,7 @@ from solver.steppers.state import State
 TOLERATED = {"float64": (1e-6, 1e-9), "float32": (1e-3, 1e-5)}
 
 
-def check_first_change(equation: PeriodicSystem, state: State) -> None:
+def check_first_change(equation: AnyEquation, state: State) -> None:
     """Refuse an own equation or forcing whose L or N is not what its fields are declared to be.
 
     The step would drop that part (`Stepper.step`), and the run would solve another equation than the one written down.
@@ -49,7 +50,7 @@ def check_first_change(equation: PeriodicSystem, state: State) -> None:
                 )
 
 
-def check_once(equation: PeriodicSystem, state: State) -> None:
+def check_once(equation: AnyEquation, state: State) -> None:
     """`check_first_change` for the first values of each kind of equation; while tracing, nothing.
 
     `integrate` and `rollout` are called again and again with other parameters, which the kind of equation (its class,

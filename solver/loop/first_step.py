@@ -7,15 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.equations.kicks import kicking
-from solver.equations.system import PeriodicSystem, compiled
 from solver.operators import Fields
 from solver.steppers.state import State
 
 CORRECTIONS = 4
 
 
-def first_step(equation: PeriodicSystem, state: State, cfl: Any) -> Array:
+def first_step(equation: AnyEquation, state: State, cfl: Any) -> Array:
     """A hundredth of the time ‖u‖/‖u_t‖ in which the fields change; from rest, the time in which the acceleration
     alone would reach a tenth of the CFL number; infinite where nothing changes. Where forcings kick, at most the time
     in which the kicks alone would reach that.

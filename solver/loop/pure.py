@@ -15,9 +15,12 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations import reporting
+from solver.equations.any_equation import AnyEquation
 from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
-from solver.equations.system import PeriodicSystem, compiled, nothing_unless
+from solver.equations.checks import nothing_unless
+from solver.equations.compiled import compiled
+from solver.equations.energy_budget import kept_energies
+from solver.equations.forcings import advance_forcings
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, need_positive
 from solver.loop.first_change import check_once
@@ -33,7 +36,7 @@ from solver.steppers.suits import check_history, check_kinds, check_state
 
 
 def integrate(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     *,
@@ -111,7 +114,7 @@ def integrate(
 
 
 def _to_end(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     control: StepControl,
@@ -151,7 +154,7 @@ def _to_end(
     return _counted_from_here(equation, after)
 
 
-def _counted_from_here(equation: PeriodicSystem, state: State) -> State:
+def _counted_from_here(equation: AnyEquation, state: State) -> State:
     """A state from which times and the energy budget are counted anew."""
     begun = _begin_budget(equation, state.field, tuple(state.budget)) if state.budget else {}
     return state.replace(**begun, t_reference=state.t, step_reference=state.step)
@@ -165,7 +168,7 @@ def _nothing_unless(is_there: Array, state: State) -> State:
 
 
 def rollout(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     *,
@@ -262,7 +265,7 @@ def _rollout(equation: Any, stepper: Any, state: State, step: Any, steps: int, e
 
 def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict[str, Any]:
     zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
-    return {"budget": zeros, "energies": reporting.energies(equation, fields)}
+    return {"budget": zeros, "energies": kept_energies(equation, fields)}
 
 
 _integrated = compiled(_integrate, static_argnums=(4, 5))
@@ -281,7 +284,7 @@ def _one_step(equation: Any, stepper: Any, state: State, step: Any) -> OneStep:
 
     def advance(carry: Carry, i: Any) -> Carry:
         fields, history, forcing = carry
-        forcing = equation.advance_forcing(forcing, key, first + i, dt)
+        forcing = advance_forcings(equation, forcing, key, first + i, dt)
         driven = equation.at_step(forcing, key, first + i)
         return *stepper.step(driven, fields, history, t0 + i * dt, dt, coefficients), forcing
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from solver.equations.base import Equation
-from solver.equations.system import compiled
+from solver.equations.compiled import compiled
 from solver.loop.controls import StepControl, is_known
 from solver.steppers.state import State
 

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import summed
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
+from solver.equations.forcings import advance_forcings, longest_step
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.schedule import TOLERANCE
@@ -54,7 +56,7 @@ advance = compiled(advance_state)
 advance_donating = compiled(advance_state, donate_argnums=3)
 
 
-def begin_control(equation: PeriodicSystem, control: StepControl, state: State) -> State:
+def begin_control(equation: AnyEquation, control: StepControl, state: State) -> State:
     """A state with what this control remembers: from its start, if another control moved the state before.
 
     Raises:
@@ -76,7 +78,7 @@ def _check_memory(name: str, memory: Any) -> None:
             raise TypeError(f"step control {name} remembers {key} = {value!r}: a dict of numbers by name is needed")
 
 
-def trace_advance(equation: PeriodicSystem, stepper: Stepper, state: State, control: StepControl) -> Any:
+def trace_advance(equation: AnyEquation, stepper: Stepper, state: State, control: StepControl) -> Any:
     """What `evolve` will run, traced; `.lower().compile()` goes on from there. The state may hold shapes alone."""
     memory = jax.eval_shape(lambda state: begin_control(equation, control, state).control, state)
     on_device = device_shapes(state).replace(control=memory)
@@ -93,7 +95,7 @@ def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: An
     def body(i: Array, carry: tuple[Fields, Any, Any]) -> Any:
         fields, history, forcing = carry
         t = state.t_reference + (counted + i) * dt
-        forcing = equation.advance_forcing(forcing, state.key, state.step + i, dt)
+        forcing = advance_forcings(equation, forcing, state.key, state.step + i, dt)
         fields, sums = begin_step(fields)
         fields, history = stepper.step(at_step(forcing, i), fields, history, t.astype(dt.dtype), dt, coefficients)
         return *end_step(stepper, fields, history, sums), forcing
@@ -159,11 +161,11 @@ def controlled_step(
     if control.needs_rate:
         known, rate = equation.at_step(state.forcing, state.key, state.step).first_and_rate(begun, t)
     proposed = control.propose(memory, rate).astype(state.dt.dtype)
-    if control.size is None and (longest := equation.longest_step()) is not math.inf:
+    if control.size is None and (longest := longest_step(equation)) is not math.inf:
         proposed = jnp.minimum(proposed, longest).astype(state.dt.dtype)
     dt, later, shortened, is_step = towards(target, state.t, proposed)
     short = dt.astype(equation.grid.dtype)
-    forcing = equation.advance_forcing(state.forcing, state.key, state.step, short)
+    forcing = advance_forcings(equation, state.forcing, state.key, state.step, short)
     driven = equation.at_step(forcing, state.key, state.step).with_first_evaluation(known)
     coefficients, kept = coefficients_for(stepper, driven, short, kept)
     given = (driven, begun, state.history, t, short, coefficients)

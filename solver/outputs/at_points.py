@@ -15,10 +15,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import nearest
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import SplitEquation
+from solver.equations.compiled import compiled
 from solver.equations.derived import Derived, derived_quantities
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid
@@ -43,7 +43,7 @@ class Selection:
     precision: str = "grid"
     coarsen: int = 1
 
-    def check(self, equation: Reporting, owner: str) -> None:
+    def check(self, equation: AnyEquation, owner: str) -> None:
         """Check the selection before the run; touches no device.
 
         Raises:
@@ -74,7 +74,7 @@ class Selection:
                     f"{list(points)} is needed, with an axis of components in front or without"
                 )
 
-    def grid(self, equation: Reporting, owner: str = "output") -> Grid:
+    def grid(self, equation: AnyEquation, owner: str = "output") -> Grid:
         """The grid of the written values.
 
         Raises:
@@ -88,7 +88,7 @@ class Selection:
         except ValueError as error:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
-    def values(self, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         """Values at the points at time t, by name; traced under `jit`.
 
         Costs transforms of the quantities and of `resample`.
@@ -102,13 +102,13 @@ class Selection:
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
         return values if self.precision == "grid" else {name: v.astype(np.float32) for name, v in values.items()}
 
-    def bytes_of_point(self, equation: Reporting) -> int:
+    def bytes_of_point(self, equation: AnyEquation) -> int:
         """Bytes of all written values at one point; computes nothing."""
         shapes = jax.eval_shape(lambda fields: self.values(equation, fields, 0.0), equation.field_shapes())
         points = math.prod(self.grid(equation).physical_shape)
         return sum(math.prod(values.shape) // points * values.dtype.itemsize for values in shapes.values())
 
-    def _coarser(self, equation: Reporting, fields: Fields) -> tuple[Reporting, Fields]:
+    def _coarser(self, equation: AnyEquation, fields: Fields) -> tuple[AnyEquation, Fields]:
         """The equation, without forcing and bodies, and its fields with the modes of the coarser grid."""
         grid = self.grid(equation)
         free: dict[str, Any] = {name: None for name in ("forcing", "bodies") if hasattr(equation, name)}
@@ -122,22 +122,24 @@ class Selection:
         return coarse, hats | {name: y for name, y in fields.items() if name not in equation.fields}
 
 
-def known_quantities(equation: Reporting) -> list[str]:
+def known_quantities(equation: AnyEquation) -> list[str]:
     """Names of the quantities of an equation that can be written."""
     shown = jax.eval_shape(lambda fields: equation.snapshot(fields), equation.field_shapes())
     return list(dict.fromkeys([*shown, *derived_quantities(equation), *_mask_of_bodies(equation, equation.grid, 0.0)]))
 
 
-def _mask_of_bodies(equation: Reporting, grid: Grid, t: ArrayLike) -> dict[str, Derived]:
+def _mask_of_bodies(equation: AnyEquation, grid: Grid, t: ArrayLike) -> dict[str, Derived]:
     """χ of the equation's bodies at the points of a grid, which may be coarser, under its name; empty without bodies.
 
     A field that has this name keeps it. Every device makes its own part. No communication.
     """
-    if equation.mask_of_bodies({}) is None or BODIES in equation.fields:
+    bodies = equation.report.bodies
+    if bodies is None or bodies.mask({}) is None or BODIES in equation.fields:
         return {}
+    mask_of = bodies.mask
 
     def at_points(fields: Fields) -> Array:
-        mask = equation.mask_of_bodies(fields)
+        mask = mask_of(fields)
         assert mask is not None
         made = jnp.asarray(mask(grid.coordinates(), t), grid.dtype)
         return placed(jnp.broadcast_to(made, grid.physical_shape), grid.physical_sharding())
@@ -146,7 +148,7 @@ def _mask_of_bodies(equation: Reporting, grid: Grid, t: ArrayLike) -> dict[str, 
 
 
 def variables(
-    equation: Reporting,
+    equation: AnyEquation,
     selection: Selection,
     fields: Fields,
     t: ArrayLike,
@@ -154,7 +156,7 @@ def variables(
 ) -> dict[str, Variable]:
     """The variables of a snapshot at time t, one for each quantity and each part of the grid. Collective."""
     derived = derived_quantities(equation) | _mask_of_bodies(equation, equation.grid, t)
-    units = {**{name: d.units for name, d in derived.items()}, **equation.snapshot_units()}
+    units = {**{name: d.units for name, d in derived.items()}, **equation.report.snapshot_units()}
     made = {}
     for name, values in _values(selection, equation, fields, t).items():
         labels = component_labels(equation, name, values)
@@ -167,17 +169,17 @@ def variables(
 _values = compiled(lambda selection, equation, fields, t: selection.values(equation, fields, t), static_argnums=0)
 
 
-def trace_values(selection: Selection, equation: Reporting, fields: Any, t: Any) -> Any:
+def trace_values(selection: Selection, equation: AnyEquation, fields: Any, t: Any) -> Any:
     """The traced program that computes a selection's values; `fields` and `t` may be only shapes."""
     return _values.trace(selection, equation, fields, t)
 
 
-def component_labels(equation: Reporting, name: str, values: jax.Array) -> tuple[str, ...]:
+def component_labels(equation: AnyEquation, name: str, values: jax.Array) -> tuple[str, ...]:
     """Labels of a variable's components; none for a scalar `(x, y, z)`."""
     if values.ndim == equation.grid.dimensions:
         return ()
     field = equation.fields.get(name)
     if field is not None and (field.components is not None or "tensor" in field.rank):
-        return tuple(component.removeprefix(f"{name}_") for component in equation.component_names(name))
+        return tuple(component.removeprefix(f"{name}_") for component in equation.space(name).component_names)
     count = len(values)
     return tuple("xyz"[:count]) if count == equation.grid.dimensions else tuple(map(str, range(count)))

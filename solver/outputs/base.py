@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.discovery import ClassName
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer
 from solver.loop import Schedule, StepControl
 from solver.pictures import View
@@ -44,7 +44,7 @@ class Run:
         kept: steps that have a checkpoint, written or being written.
     """
 
-    equation: Reporting
+    equation: AnyEquation
     directory: RunDirectory
     control: StepControl
     end: float
@@ -104,7 +104,7 @@ class Output(ABC):
         """Whether this state is to be written; `start` and `end` say whether it is the first or the last of a run."""
         return end or (start and self.at_start) or self.schedule.due(state)
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         """Check before the run that this output can be written for the equation. Touches no device.
 
         Raises:
@@ -124,15 +124,15 @@ class Output(ABC):
         """This output in a run that has `outputs`; a subclass that reads other outputs keeps them here."""
         return self
 
-    def accumulators(self, equation: Reporting) -> dict[str, Any]:
+    def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
         """Initial values of its sums over time: arrays and numbers by name, which are part of the run's state."""
         return {}
 
-    def accumulator_storage(self, equation: Reporting) -> Any:
+    def accumulator_storage(self, equation: AnyEquation) -> Any:
         """How the arrays of its accumulators are stored: a tree of `Storage` of their form; None for numbers."""
         return None
 
-    def observe(self, equation: Reporting, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
+    def observe(self, equation: AnyEquation, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         """Add a state to the accumulators; called at every pause before anything is written. Collective.
 
         Args:
@@ -142,14 +142,14 @@ class Output(ABC):
         """
         return carried
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         """Its device programs by name, traced by `jax.jit(…).trace(…)`; `state` may hold only shapes.
 
         Only the plan of a run's memory uses them.
         """
         return {}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int | None:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int | None:
         """About the bytes that it writes of one state, before compression; None if they are not known.
 
         Args:

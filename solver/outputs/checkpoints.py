@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import jax
 
 from solver.cluster import Agreement
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run
@@ -64,7 +64,7 @@ class Checkpoints(Output):
         if not _is_multiple(interval, unit):
             raise ValueError(f"keep_every = {interval:g}: a multiple of {name} = {unit:g} is needed")
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         missing = why_not() if self.layout == "shared" else None
         if missing is not None:
             raise ValueError(f"output.checkpoints.layout = 'shared': {missing}")
@@ -76,7 +76,7 @@ class Checkpoints(Output):
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
         return end or (int(state.step) > 0 and super().is_due(state, start=start, end=end))
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
     def states_kept(self, end: float, steps: int | None) -> int | None:

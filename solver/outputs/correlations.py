@@ -11,8 +11,7 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.diagnostics import correlation_distances, longitudinal_and_transverse
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -32,7 +31,7 @@ class Correlations(Records):
 
     name: ClassVar[str] = "correlations"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns: dict[str, Column] = {}
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             columns[f"{prefix}longitudinal"] = Column(("r",), "1", f"of {name} along the separation")
@@ -46,9 +45,9 @@ class Correlations(Records):
             )
         return RecordsLayout({"r": Axis(correlation_distances(equation.grid), "length", "separation")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
-        vectors, hats = reporting.vectors(equation, fields), equation.coefficients(fields)
+        vectors, hats = equation.report.vectors(fields), equation.coefficients(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across, variance = longitudinal_and_transverse(
                 diagnostics.correlations(vectors[name], equation.grid)
@@ -57,10 +56,10 @@ class Correlations(Records):
             if across is not None:
                 columns[f"{prefix}transverse"] = across
         for name in self._others(equation):
-            u_hat = equation.counted(name, hats[name], 0.5)
+            u_hat = equation.space(name).counted(hats[name], 0.5)
             both = jnp.mean(diagnostics.correlations(u_hat, equation.space(name).fourier), axis=0).sum(axis=0)
             columns |= {name: both * diagnostics.ratio(1.0, both[0]), f"{name}_variance": both[0]}
         return columns
 
-    def _others(self, equation: Reporting) -> list[str]:
+    def _others(self, equation: AnyEquation) -> list[str]:
         return [name for name, field in equation.fields.items() if field.rank != "vector"]

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.diagnostics import co_spectrum, quadrature_spectrum, shell_wavenumbers
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -37,14 +37,14 @@ class Cospectra(Records):
 
     name: ClassVar[str] = "cospectra"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns = {}
         for a, b in self._pairs(equation):
             columns[f"{a}_{b}_real"] = Column(("k",), "", f"{_quantity(a, b)} in each shell")
             columns[f"{a}_{b}_imaginary"] = Column(("k",), "", f"quadrature spectrum of {a} and {b} in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns, parts = {}, component_coefficients(equation, fields)
         for a, b in self._pairs(equation):
             (field, a_hat), (_, b_hat) = parts[a], parts[b]
@@ -53,7 +53,7 @@ class Cospectra(Records):
             columns[f"{a}_{b}_imaginary"] = quadrature_spectrum(a_hat, b_hat, grid)
         return columns
 
-    def _pairs(self, equation: Reporting) -> list[tuple[str, str]]:
+    def _pairs(self, equation: AnyEquation) -> list[tuple[str, str]]:
         known = components(equation)
         real = {component: equation.fields[field].real for component, field in known.items()}
         if not self.pairs:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import characteristic_length
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -27,12 +27,14 @@ class DomainLength(Records):
 
     name: ClassVar[str] = "domain-length"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         text = "2 pi over the mean wavenumber of the fluctuations"
         return RecordsLayout({}, {f"{name}_length": Column((), "length", text) for name in equation.fields})
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         return {
-            f"{name}_length": characteristic_length(equation.counted(name, u_hat, 0.5), equation.space(name).fourier)
+            f"{name}_length": characteristic_length(
+                equation.space(name).counted(u_hat, 0.5), equation.space(name).fourier
+            )
             for name, u_hat in equation.coefficients(fields).items()
         }

@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation
-from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -34,7 +34,7 @@ class Elsasser(Records):
 
     name: ClassVar[str] = "elsasser"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         if not isinstance(equation, Equation) or not {"velocity", "magnetic_field"} <= set(equation.fields):
             raise ValueError(
                 f"output elsasser: {equation.name} has the fields {', '.join(equation.fields)}; velocity and "
@@ -48,10 +48,10 @@ class Elsasser(Records):
             columns[f"{name}_flux"] = Column(("k",), rate, f"rate at which N takes that of {z} from all shells up to k")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         return self.values_at(equation, fields, 0.0)
 
-    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+    def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         assert isinstance(equation, Equation)  # checked in `layout`
         nonlinear, columns = equation.nonlinear(fields, jnp.asarray(t, equation.grid.dtype)), {}
         for name, sign in SIGNS.items():

@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
+from solver.equations.quantities import density_at_points, density_name, name_apart
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
@@ -37,7 +37,7 @@ class Extremes(Records):
 
     name: ClassVar[str] = "extremes"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         known = list(jax.eval_shape(lambda fields: _quantities(equation, fields), equation.field_shapes()))
         for name in self.quantities:
             if name not in known:
@@ -50,7 +50,7 @@ class Extremes(Records):
                     columns[f"{name}_{which}_{axis}"] = Column((), "length", f"{axis} of the {text} of {name}")
         return RecordsLayout({}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns, quantities = {}, _quantities(equation, fields)
         for name in self.quantities or quantities:
             for which, search in (("max", largest), ("min", smallest)):
@@ -60,19 +60,19 @@ class Extremes(Records):
         return columns
 
 
-def _quantities(equation: Reporting, fields: Fields) -> dict[str, Array]:
+def _quantities(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
     """Real values at the points, by name."""
     quantities: dict[str, Array] = {}
     values = equation.to_physical(fields)
     for name, u in values.items():
         if equation.fields[name].real:
-            quantities |= dict(zip(equation.component_names(name), u, strict=True))
-    vectors = reporting.vectors(equation, fields)
+            quantities |= dict(zip(equation.space(name).component_names, u, strict=True))
+    vectors = equation.report.vectors(fields)
     if vectors and equation.grid.dimensions > 1:
         name, u_hat = next(iter(vectors.items()))
         u = values[name] if name in values else equation.transform.inverse(u_hat)
         omega = equation.transform.inverse(curl(u_hat, equation.grid))
-        quantities[reporting.name_apart(equation, "speed", name)] = jnp.sqrt(jnp.sum(u**2, axis=0))
+        quantities[name_apart(equation, "speed", name)] = jnp.sqrt(jnp.sum(u**2, axis=0))
         quantities.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
-    density = reporting.density(equation, values)
-    return quantities if density is None else {**quantities, reporting.density_name(equation): density}
+    density = density_at_points(equation, values)
+    return quantities if density is None else {**quantities, density_name(equation): density}

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.moments import add_to_mean, add_to_squares
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.grid import Storage
 from solver.operators import Fields
 
 
-def _sums(equation: Reporting, names: Iterable[str]) -> dict[str, Any]:
+def _sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, Any]:
     """Sums of zero: the mean in the form of the field (coefficients or points), squares at the points."""
     held, points = equation.field_shapes(), equation.physical_shapes()
     return {
@@ -29,13 +29,13 @@ def _sums(equation: Reporting, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def storage_of_sums(equation: Reporting, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
+def storage_of_sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
     """How the sums of fields are stored: the mean as the field is, squares at the points."""
     held = equation.field_storage()
     return {name: {"mean": held[name], "squares": Storage("points")} for name in names}
 
 
-def shapes_of_sums(equation: Reporting, names: tuple[str, ...]) -> dict[str, Any]:
+def shapes_of_sums(equation: AnyEquation, names: tuple[str, ...]) -> dict[str, Any]:
     """Shapes and shardings of the sums of fields; computes nothing."""
     shapes = jax.eval_shape(lambda: _sums(equation, names))
     place = lambda storage, leaf: jax.ShapeDtypeStruct(  # noqa: E731
@@ -44,7 +44,7 @@ def shapes_of_sums(equation: Reporting, names: tuple[str, ...]) -> dict[str, Any
     return jax.tree.map(place, storage_of_sums(equation, names), shapes)
 
 
-def no_sums(equation: Reporting, names: tuple[str, ...]) -> dict[str, Any]:
+def no_sums(equation: AnyEquation, names: tuple[str, ...]) -> dict[str, Any]:
     """The sums at the start of a window: zeros."""
     shapes = shapes_of_sums(equation, names)
     return jax.tree.map(lambda leaf: _zeros(leaf.shape, str(leaf.dtype), leaf.sharding)(), shapes)
@@ -57,7 +57,7 @@ def _zeros(shape: tuple[int, ...], dtype: str, sharding: Any) -> Callable[[], Ar
 
 
 @compiled
-def add_fields(equation: Reporting, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
+def add_fields(equation: AnyEquation, sums: Any, fields: Fields, weight: Array, total: Array) -> Any:
     """Add a state with a weight to the sums; `total` includes this weight. One inverse transform of each field."""
     weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
     added = {}
@@ -70,7 +70,7 @@ def add_fields(equation: Reporting, sums: Any, fields: Fields, weight: Array, to
 
 
 @compiled
-def means_and_variances(equation: Reporting, sums: Any, total: Array) -> dict[str, Array]:
+def means_and_variances(equation: AnyEquation, sums: Any, total: Array) -> dict[str, Array]:
     """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
     moments = {}
     for name, parts in sums.items():
@@ -79,7 +79,7 @@ def means_and_variances(equation: Reporting, sums: Any, total: Array) -> dict[st
     return moments
 
 
-def units_of(equation: Reporting, name: str) -> str:
+def units_of(equation: AnyEquation, name: str) -> str:
     """Units of an entry of `means_and_variances`."""
     field, _, which = name.rpartition("_")
     units = equation.fields[field].units

@@ -6,10 +6,11 @@ from typing import Any
 
 import jax
 
-from solver.equations import Equation, reporting
+from solver.equations import Equation
+from solver.equations.any_equation import AnyEquation
 from solver.equations.budget import imbalance
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.compiled import compiled
+from solver.equations.energy_budget import kept_energies
 from solver.loop import StepControl, long_step
 from solver.outputs.resolution import LEVEL, tails
 from solver.steppers.state import State
@@ -17,7 +18,7 @@ from solver.steppers.state import State
 CLOSED = 1e-3  # an energy budget that misses more than this is open
 
 
-def ailments(equation: Reporting, state: State, control: StepControl) -> list[str]:
+def ailments(equation: AnyEquation, state: State, control: StepControl) -> list[str]:
     """What is wrong with a state, one line each; an empty list if it is healthy. Collective.
 
     A state is healthy if each energy budget misses at most 1e-3 of its energy, the CFL number of a fixed step is at
@@ -40,4 +41,4 @@ def ailments(equation: Reporting, state: State, control: StepControl) -> list[st
 
 @compiled
 def _look(equation: Any, fields: Any) -> tuple[Any, Any]:
-    return reporting.energies(equation, fields), tails(equation, fields)
+    return kept_energies(equation, fields), tails(equation, fields)

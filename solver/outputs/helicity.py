@@ -9,8 +9,7 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_wavenumbers
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
@@ -29,7 +28,7 @@ class Helicity(Records):
 
     name: ClassVar[str] = "helicity"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions != 3:
             raise ValueError(
@@ -43,8 +42,8 @@ class Helicity(Records):
             columns["cross_helicity"] = Column(("k",), "length^2/time^2", "velocity times magnetic field in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
-        vectors, grid = reporting.vectors(equation, fields), equation.grid
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        vectors, grid = equation.report.vectors(fields), equation.grid
         u_hat = next(iter(vectors.values()))
         columns = {"helicity": co_spectrum(u_hat, curl(u_hat, grid), grid)}
         if "magnetic_field" in vectors:

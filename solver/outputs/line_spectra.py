@@ -9,7 +9,7 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import line_spectrum, line_wavenumbers
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -28,7 +28,7 @@ class LineSpectra(Records):
 
     name: ClassVar[str] = "line-spectra"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid, columns = equation.grid, {}
         axes = {
             f"k{axis}": Axis(line_wavenumbers(grid, j), "1/length", f"|k| along {axis}")
@@ -41,7 +41,7 @@ class LineSpectra(Records):
                 columns[f"{component}_{axis}"] = Column((f"k{axis}",), units, text)
         return RecordsLayout(axes, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         return {
             f"{component}_{axis}": line_spectrum(u_hat, equation.space(field).fourier, j)
             for component, (field, u_hat) in component_coefficients(equation, fields).items()

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import mode_coefficients
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import mode_index
 from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
@@ -35,7 +35,7 @@ class Modes(Records):
 
     name: ClassVar[str] = "modes"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         if not self.modes:
             raise ValueError("output modes: modes []; one or more are needed, such as [[1, 0, 0]]")
         columns = {}
@@ -56,7 +56,7 @@ class Modes(Records):
         drawn = [] if spectra is None else save(spectra, folder, f"{cls.name}-frequencies", view)
         return [*super().draw(directory, folder, view), *drawn]
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         for component, (field, u_hat) in component_coefficients(equation, fields).items():
             values = mode_coefficients(u_hat, self.modes, equation.space(field).fourier)

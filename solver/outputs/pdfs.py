@@ -12,9 +12,10 @@ from jaxtyping import Array
 from solver import diagnostics
 from solver.config import nearest
 from solver.diagnostics import bin_centres, deviation_density, log_density
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
-from solver.equations.system import require
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import require
+from solver.equations.dissipation import dissipates, dissipation
+from solver.equations.quantities import density_name, name_apart
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -58,7 +59,7 @@ class PDFs(Records):
 
     name: ClassVar[str] = "pdfs"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
         if self.bins > MAX_BINS:
             raise ValueError(f"bins {self.bins}: at most {MAX_BINS} are needed; a row keeps them all")
@@ -78,7 +79,7 @@ class PDFs(Records):
         used = {column.axes[0] for column in columns.values() if column.axes}
         return RecordsLayout({name: axis for name, axis in axes.items() if name in used}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         makers = self._makers(equation, fields)
         for name in self._quantities(equation):
@@ -92,7 +93,7 @@ class PDFs(Records):
             columns |= {f"{name}_{what}": value for what, value in numbers}
         return columns
 
-    def _quantities(self, equation: Reporting) -> list[str]:
+    def _quantities(self, equation: AnyEquation) -> list[str]:
         """Names of the quantities to be recorded.
 
         Raises:
@@ -108,7 +109,7 @@ class PDFs(Records):
             )
         return list(self.quantities or known)
 
-    def _known(self, equation: Reporting) -> list[str]:
+    def _known(self, equation: AnyEquation) -> list[str]:
         names, several = [], equation.grid.dimensions > 1
         vectors = vector_prefixes(equation, self.name, needed=False)
         for vector, prefix in vectors.items():
@@ -116,31 +117,31 @@ class PDFs(Records):
             own += [f"{prefix}transverse_gradient", f"{prefix}vorticity"] if several else []
             own = [name for name in own if name != "vorticity" or name not in equation.fields]
             own += [f"{prefix}increment_r{n}" for n in self._separations(equation)]
-            own += ["dissipation"] if not prefix and reporting.dissipates(equation) else []
-            names += [reporting.name_apart(equation, name, vector) for name in own]
+            own += ["dissipation"] if not prefix and dissipates(equation) else []
+            names += [name_apart(equation, name, vector) for name in own]
         names += [name for name, field in equation.fields.items() if field.rank == "scalar"]
-        return names + ([reporting.density_name(equation)] if has_density(equation) else [])
+        return names + ([density_name(equation)] if has_density(equation) else [])
 
-    def _separations(self, equation: Reporting) -> list[int]:
+    def _separations(self, equation: AnyEquation) -> list[int]:
         if self.separations:
             return [int(n) for n in check_separations(self.separations, equation)]
         return [n for n in (1, 4) if n <= max(diagnostics.separations(equation.grid))]
 
-    def _makers(self, equation: Reporting, fields: Fields) -> dict[str, Callable[[], Array]]:
+    def _makers(self, equation: AnyEquation, fields: Fields) -> dict[str, Callable[[], Array]]:
         """Functions that compute each quantity at the points; only those that are called are computed."""
         made: dict[str, Callable[[], Array]] = {}
-        vectors = cache(lambda: reporting.vectors(equation, fields))
+        vectors = cache(lambda: equation.report.vectors(fields))
         for name, field in equation.fields.items():
             if field.rank == "scalar":
                 made[name] = lambda name=name: equation.space(name).inverse(fields[name])  # type: ignore[misc]
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             own = self._of_vector(equation, prefix, vectors()[name])
-            made |= {reporting.name_apart(equation, quantity, name): make for quantity, make in own.items()}
+            made |= {name_apart(equation, quantity, name): make for quantity, make in own.items()}
         if has_density(equation):
-            made[reporting.density_name(equation)] = lambda: density_of(equation, fields)[None]
+            made[density_name(equation)] = lambda: density_of(equation, fields)[None]
         return made
 
-    def _of_vector(self, equation: Reporting, prefix: str, u_hat: Array) -> dict[str, Callable]:
+    def _of_vector(self, equation: AnyEquation, prefix: str, u_hat: Array) -> dict[str, Callable]:
         transform = equation.transform
         u = cache(lambda: transform.inverse(u_hat))
         tensor = cache(lambda: diagnostics.gradient_tensor(u_hat, transform))
@@ -150,15 +151,15 @@ class PDFs(Records):
             f"{prefix}transverse_gradient": lambda: diagnostics.transverse(tensor()),
             f"{prefix}vorticity": lambda: diagnostics.vorticity(tensor()),
         }
-        if not prefix and reporting.dissipates(equation):
-            made["dissipation"] = lambda: reporting.dissipation(equation, u_hat, tensor())[None]
+        if not prefix and dissipates(equation):
+            made["dissipation"] = lambda: dissipation(equation, u_hat, tensor())[None]
         for n in self._separations(equation):
             made[f"{prefix}increment_r{n}"] = lambda n=n: diagnostics.longitudinal_increments(u_hat, u(), n, transform)
         return made
 
 
-def _axis(quantity: str, equation: Reporting) -> str:
+def _axis(quantity: str, equation: AnyEquation) -> str:
     """Its axis; a field may have any sign, whatever its name."""
     first = next(iter(vector_prefixes(equation, PDFs.name, needed=False)), "")
-    positive = reporting.name_apart(equation, "dissipation", first), reporting.density_name(equation)
+    positive = name_apart(equation, "dissipation", first), density_name(equation)
     return "log10_of_mean" if quantity in positive and quantity not in equation.fields else "deviation"

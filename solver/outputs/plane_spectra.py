@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from jaxtyping import Array
 
 from solver.diagnostics import across_wavenumbers, line_wavenumbers, plane_spectrum
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -33,7 +33,7 @@ class PlaneSpectra(Records):
 
     name: ClassVar[str] = "plane-spectra"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid, axis = equation.grid, self._axis(equation)
         axes = {
             "k_parallel": Axis(line_wavenumbers(grid, axis), "1/length", f"|k| along {AXES[axis]}"),
@@ -44,14 +44,14 @@ class PlaneSpectra(Records):
             axes, {name: Column(tuple(axes), f"({field.units})^2", text) for name, field in equation.fields.items()}
         )
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         axis = self._axis(equation)
         return {
-            name: plane_spectrum(equation.counted(name, u_hat, 0.5), equation.space(name).fourier, axis)
+            name: plane_spectrum(equation.space(name).counted(u_hat, 0.5), equation.space(name).fourier, axis)
             for name, u_hat in equation.coefficients(fields).items()
         }
 
-    def _axis(self, equation: Reporting) -> int:
+    def _axis(self, equation: AnyEquation) -> int:
         d = equation.grid.dimensions
         axis = d - 1 if self.direction is None else AXES.index(self.direction)
         if d == 1 or axis >= d:

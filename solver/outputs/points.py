@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array
 
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -30,7 +30,7 @@ class Points(Records):
 
     name: ClassVar[str] = "points"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         d = equation.grid.dimensions
         if not self.at or any(len(place) != d for place in self.at):
             raise ValueError(f"output points: at = {[list(p) for p in self.at]}: places of {d} numbers are needed")
@@ -43,7 +43,7 @@ class Points(Records):
                     columns[component + part] = Column(("point",), field.units, f"{component}{part} at each place")
         return RecordsLayout(axes, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns = {}
         d, hats = equation.grid.dimensions, equation.coefficients(fields)
         for name, field in equation.fields.items():

@@ -9,7 +9,7 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import profile_around_peak, profile_radii
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -29,7 +29,7 @@ class Profile(Records):
 
     name: ClassVar[str] = "profile"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         require_density(equation, self.name)
         columns = {
             "density": Column(("r",), "density", "mean density in each shell around the peak"),
@@ -40,7 +40,7 @@ class Profile(Records):
             columns[f"peak_{axis}"] = Column((), "length", f"{axis} of the largest density")
         return RecordsLayout({"r": Axis(profile_radii(equation.grid), "length", "distance from the peak")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         means, count, peak, place = profile_around_peak(density_of(equation, fields), equation.grid)
         position = {f"peak_{axis}": x for axis, x in zip(AXES, place, strict=False)}
         return {"density": means, "count": count, "peak_density": peak, **position}

@@ -17,8 +17,8 @@ from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.config import ConfigError
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
 from solver.outputs.base import Output, Run, refuse_separators
@@ -26,7 +26,7 @@ from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.state import State
 
 
-def _at_time(output: Records, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+def _at_time(output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
     return output.values_at(equation, fields, jnp.asarray(t, equation.grid.dtype))
 
 
@@ -34,7 +34,7 @@ _values = compiled(_at_time, static_argnums=0)
 MOST_LAYOUTS = 64
 
 
-def layout_of(output: Records, equation: Reporting) -> RecordsLayout:
+def layout_of(output: Records, equation: AnyEquation) -> RecordsLayout:
     """The layout of an output's rows. That of an equation is made once: it may trace all that is recorded."""
     try:
         key = hash(output), id(equation)
@@ -49,7 +49,7 @@ def layout_of(output: Records, equation: Reporting) -> RecordsLayout:
     return kept[2]
 
 
-_layouts: dict[tuple[int, int], tuple[Records, Reporting, RecordsLayout]] = {}
+_layouts: dict[tuple[int, int], tuple[Records, AnyEquation, RecordsLayout]] = {}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Records(Output):
     """
 
     @abstractmethod
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         """Axes and columns; touches no device.
 
         Raises:
@@ -70,14 +70,14 @@ class Records(Output):
         """
 
     @abstractmethod
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
 
-    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+    def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         """What is recorded of the fields at time t: by default `values`, which knows no time."""
         return self.values(equation, fields)
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         try:
             layout = self.layout(equation)
         except ValueError as error:
@@ -104,10 +104,10 @@ class Records(Output):
                     f"{list(layout.shape(name))} is needed"
                 )
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         return {self.name: _values.trace(self, equation, state.field, state.t)}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         return bytes_of_row(layout_of(self, equation))
 
     def resume(self, run: Run) -> None:
@@ -167,6 +167,6 @@ def check_continues(file: Rows, layout: RecordsLayout, name: str) -> None:
         )
 
 
-def records_of(output: Records, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, np.ndarray]:
+def records_of(output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, np.ndarray]:
     """The arrays that an output records of a state at time t, on the host. Collective."""
     return {name: np.asarray(values) for name, values in _values(output, equation, fields, t).items()}

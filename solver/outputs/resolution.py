@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from jaxtyping import Array
 
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.operators import Fields
 
 LEVEL = 0.03  # of the largest shell; the tail of a resolved field is far smaller
 
 
-def tails(equation: Reporting, fields: Fields) -> dict[str, Array]:
+def tails(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
     """`Space.tail` of each field. Costs all-reduces, and a transform of fields that a state holds at the points."""
     hats = equation.coefficients(fields)
     return {name: space.tail(hats[name]) for name, space in equation.spaces.items()}

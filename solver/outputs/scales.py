@@ -9,8 +9,8 @@ from typing import ClassVar
 from jaxtyping import Array
 
 from solver.diagnostics import flow_scales
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
+from solver.equations.dissipation import dissipates, further_dissipation, kinematic_viscosity
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -53,17 +53,17 @@ class Scales(Records):
 
     name: ClassVar[str] = "scales"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         vector_prefixes(equation, self.name)
         if equation.grid.dimensions == 1:
             raise ValueError("output scales: a flow in one dimension; two or three are needed")
-        viscous = VISCOUS if reporting.dissipates(equation) else {}
+        viscous = VISCOUS if dissipates(equation) else {}
         texts = {**COLUMNS, **viscous}
         return RecordsLayout({}, {name: Column((), units, text) for name, (units, text) in texts.items()})
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
-        velocity = next(iter(reporting.vectors(equation, fields).values()))
-        if not reporting.dissipates(equation):
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        velocity = next(iter(equation.report.vectors(fields).values()))
+        if not dissipates(equation):
             return flow_scales(velocity, equation.transform, None)
-        viscosity, further = reporting.kinematic_viscosity(equation), reporting.further_dissipation(equation, velocity)
+        viscosity, further = kinematic_viscosity(equation), further_dissipation(equation, velocity)
         return flow_scales(velocity, equation.transform, 0.0 if viscosity is None else viscosity, further)

@@ -12,10 +12,10 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
-from solver.equations import reporting
+from solver.equations.any_equation import AnyEquation
 from solver.equations.budget import imbalance
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.compiled import compiled
+from solver.equations.energy_budget import budget_columns, kept_energies
 from solver.grid import Grid
 from solver.io import RunDirectory, SeriesRows
 from solver.io.series import LEADING
@@ -53,7 +53,7 @@ class Series(Output):
 
     name: ClassVar[str] = "series"
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         row, conserved, scales, energies, *_ = _traced(equation)
         units, name = _units(equation), type(equation).__name__
         if row.keys() != units.keys():
@@ -69,10 +69,10 @@ class Series(Output):
             if value.shape != ():
                 raise ValueError(f"{name}: series() gives {column} of shape {list(value.shape)}")
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         return {"series": _report.trace(equation, state.field, np.float64(1), np.float64(0))}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         conserved, energies, budget = _names(equation)
         columns = [*LEADING, *_units(equation), *conserved, *energies, *energies, *budget]
         return LETTERS * len(columns)
@@ -111,7 +111,9 @@ class Series(Output):
             with run.writer.while_waiting():
                 _file(run, conserved, energies, budget).append({**leading, **row, **counted})
         left = strayed(astray, run.equation.grid.dtype)
-        own = [*reporting.warnings(run.equation, row), *run.equation.warnings_on_bodies(row, float(state.t))]
+        bodies = run.equation.report.bodies
+        of_bodies = bodies.warnings(row, float(state.t)) if bodies is not None else []
+        own = [*run.equation.report.warnings(row), *of_bodies]
         _warn(run, state, [*own, *_open_budgets(missing, run.equation.grid), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 
@@ -138,36 +140,38 @@ class Series(Output):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _reported(equation: Reporting, fields: Fields, dt: ArrayLike, t: ArrayLike) -> tuple[Any, ...]:
+def _reported(equation: AnyEquation, fields: Fields, dt: ArrayLike, t: ArrayLike) -> tuple[Any, ...]:
     """A row of the series; conserved quantities and their scales; energies; distances of fields from their declared
     properties; tails of their spectra."""
-    energies = reporting.energies(equation, fields)
-    row = {**equation.series(fields, dt), **equation.on_bodies(fields, t), **_of_companions(equation, fields, t)}
+    energies, bodies = kept_energies(equation, fields), equation.report.bodies
+    forces = {} if bodies is None else bodies.forces(fields, t)
+    row = {**equation.series(fields, dt), **forces, **_of_companions(equation, fields, t)}
     conserved = equation.conserved(fields)
     astray = distances(equation.fields_alone(fields), equation.spaces)
-    return row, conserved, reporting.conserved_scales(equation, fields), energies, astray, tails(equation, fields)
+    return row, conserved, equation.report.conserved_scales(fields), energies, astray, tails(equation, fields)
 
 
-def _of_companions(equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Any]:
+def _of_companions(equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, Any]:
     """Columns of what is moved beside the fields."""
     named = equation.beside().items()
     return {k: v for name, one in named for k, v in one.series(equation, fields[name], fields, t).items()}
 
 
-def _units_beside(equation: Reporting) -> dict[str, str]:
+def _units_beside(equation: AnyEquation) -> dict[str, str]:
     """Units of the columns of bodies and companions."""
-    units = equation.units_on_bodies()
+    bodies = equation.report.bodies
+    units = {} if bodies is None else bodies.units()
     for companion in equation.beside().values():
         units |= companion.units(equation)
     return units
 
 
-def _traced(equation: Reporting) -> tuple[dict[str, Any], ...]:
+def _traced(equation: AnyEquation) -> tuple[dict[str, Any], ...]:
     shapes: tuple[dict[str, Any], ...] = _report.shapes(equation, equation.field_shapes(), np.float64(1), np.float64(0))
     return shapes
 
 
-def _check_names(equation: Reporting) -> None:
+def _check_names(equation: AnyEquation) -> None:
     """Raises ValueError where a column has no name, or that of one that the run, or a body, may have."""
     conserved, energies, budget = _names(equation)
     refuse_separators(
@@ -175,7 +179,7 @@ def _check_names(equation: Reporting) -> None:
     )
     others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
     others += [f"{name}_imbalance" for name in energies]
-    for own, more in ((_units(equation), others), (_units_beside(equation), equation.series_units())):
+    for own, more in ((_units(equation), others), (_units_beside(equation), equation.report.units())):
         for name in own:
             if name in more:
                 raise ValueError(
@@ -184,9 +188,9 @@ def _check_names(equation: Reporting) -> None:
                 )
 
 
-def _names(equation: Reporting) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
+def _names(equation: AnyEquation) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
     _, conserved, _, energies, *_ = _traced(equation)
-    return conserved, energies, reporting.budget_columns(equation)
+    return conserved, energies, budget_columns(equation)
 
 
 def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesRows:
@@ -199,9 +203,9 @@ def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: I
     return run.directory.series_rows({**units, **drifts, **integrals, **missing, **rejected})
 
 
-def _units(equation: Reporting) -> dict[str, str]:
+def _units(equation: AnyEquation) -> dict[str, str]:
     """Units of the columns that an equation has, those of bodies and companions after its own."""
-    return {**equation.series_units(), **_units_beside(equation)}
+    return {**equation.report.units(), **_units_beside(equation)}
 
 
 def _unresolved(run: Run, now: dict[str, float]) -> list[str]:

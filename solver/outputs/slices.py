@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import RunDirectory
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection
@@ -39,7 +39,7 @@ class Slices(StateFiles):
         """The quantities that are written of each state."""
         return Selection(self.fields, self.precision)
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         """
         Raises:
             ValueError: a part does not lie in the box, or is given twice.
@@ -53,7 +53,7 @@ class Slices(StateFiles):
                 which = ", ".join(map(repr, self.at))
                 raise ValueError(f"output.slices.at = [{which}]: {label or 'the whole grid'} is there twice or no part")
 
-    def subgrids(self, equation: Reporting) -> list[Subgrid]:
+    def subgrids(self, equation: AnyEquation) -> list[Subgrid]:
         """The parts of the equation's grid."""
         try:
             return [Subgrid.of(text, equation.grid) for text in self.at]

@@ -11,7 +11,7 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import shell_wavenumbers
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -27,7 +27,7 @@ class Spectra(Records):
 
     name: ClassVar[str] = "spectra"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")
         names = jax.eval_shape(lambda fields: equation.spectra(fields), equation.field_shapes())
         law = equation.spectrum_laws.get(equation.grid.dimensions)
@@ -37,7 +37,7 @@ class Spectra(Records):
         }
         return RecordsLayout({"k": k}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         return equation.spectra(fields)
 
     @classmethod
@@ -55,9 +55,10 @@ class Spectra(Records):
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
-def _about(equation: Reporting, names: Iterable[str]) -> dict[str, str]:
+def _about(equation: AnyEquation, names: Iterable[str]) -> dict[str, str]:
     """Description of each spectrum."""
-    of_fields, summed = equation.spectra_of_fields(), equation.series_units()
+    report, is_own = equation.report, type(equation).spectra is not AnyEquation.spectra
+    of_fields, summed = {} if is_own else report.spectra_of_fields, report.units()
     whole = {True: "that of the series", False: "its mean over the box"}
     return {
         name: f"half the mean square of {of_fields[name]} in each shell"

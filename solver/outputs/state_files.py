@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from solver.equations.reporting import Reporting, viscosity_of_dissipation
+from solver.equations.any_equation import AnyEquation
+from solver.equations.dissipation import viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
@@ -42,7 +43,7 @@ class StateFiles(Output):
     def selection(self) -> Selection:
         """The quantities that are written of each state."""
 
-    def subgrids(self, equation: Reporting) -> Sequence[Subgrid | None]:
+    def subgrids(self, equation: AnyEquation) -> Sequence[Subgrid | None]:
         """The parts of the grid that are written; None means the whole grid."""
         return (None,)
 
@@ -56,13 +57,13 @@ class StateFiles(Output):
         """Paths of the files, in the order of their steps."""
         return list_snapshots(cls.folder(directory))
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         self.selection.check(equation, f"output.{self.name}")
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         return {self.name: trace_values(self.selection, equation, state.field, state.t)}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         whole = (self.selection.grid(equation).physical_shape,)
         parts = [whole[0] if part is None else part.shape for part in self.subgrids(equation)]
         return self.selection.bytes_of_point(equation) * sum(map(math.prod, parts))

@@ -18,7 +18,7 @@ from solver.cluster import LOGGER, is_first
 from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.io import (
     VARIANCE,
@@ -120,7 +120,7 @@ class Statistics(Output):
             raise ValueError(f"output.statistics.of: {unknown[0]!r} records no arrays against time{close}")
         return {name: given[name] if name in given else ours[name]() for name in self.of}
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         for name, source in self.sources.items():
             source.check(equation)
             taken = [column for column in layout_of(source, equation).columns if column in OWN]
@@ -147,21 +147,21 @@ class Statistics(Output):
                 "output.statistics.after = %g is not before time.end = %g: no state is sampled", self.after, run.end
             )
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         if not self.fields:
             return {}
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
         return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         rows = sum(bytes_of_row(_layout(layout_of(source, equation))) for source in self.sources.values())
         points, word = equation.physical_shapes(), np.dtype(equation.grid.dtype).itemsize
         return rows + sum(2 * word * math.prod(points[name]) for name in self.fields)
 
     # ---- sums in the state ------------------------------------------------------------------------------------
 
-    def accumulators(self, equation: Reporting) -> dict[str, Any]:
+    def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
         sums: dict[str, Any] = {}
         for name, source in self.sources.items():
             layout = layout_of(source, equation)
@@ -173,12 +173,12 @@ class Statistics(Output):
         counted = {"samples": np.int64(0), "closed": np.bool_(True)}
         return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields)}
 
-    def accumulator_storage(self, equation: Reporting) -> dict[str, Any]:
+    def accumulator_storage(self, equation: AnyEquation) -> dict[str, Any]:
         numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
         records = {_key(name, layout_of(source, equation)): Storage("host") for name, source in self.sources.items()}
         return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields)}
 
-    def observe(self, equation: Reporting, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
+    def observe(self, equation: AnyEquation, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
         closes = end or self.schedule.due(state)
         if not reached(state, self.after) or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
@@ -200,7 +200,7 @@ class Statistics(Output):
             records[key] = _add_records(sums, records_of(source, equation, state.field, state.t), weight, total)
         return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
 
-    def _add(self, equation: Reporting, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
+    def _add(self, equation: AnyEquation, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
         if not self.fields:
             return {}
         return add_fields(equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total)

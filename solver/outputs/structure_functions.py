@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver import diagnostics
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
-from solver.equations.system import require
+from solver.equations.any_equation import AnyEquation
+from solver.equations.checks import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -39,7 +38,7 @@ class StructureFunctions(Records):
 
     name: ClassVar[str] = "structure-functions"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         require("orders", self.orders, "whole numbers of one or more", least=1)
         if not self.orders:
             raise ValueError("orders []: one whole number or more is needed")
@@ -57,9 +56,9 @@ class StructureFunctions(Records):
             columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
         return RecordsLayout(axes, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         steps, columns = self._steps(equation).tolist(), {}
-        vectors = reporting.vectors(equation, fields)
+        vectors = equation.report.vectors(fields)
         for name, prefix in vector_prefixes(equation, self.name, needed=False).items():
             along, across = diagnostics.structure_functions(vectors[name], steps, self.orders, equation.transform)
             columns[f"{prefix}longitudinal"] = along
@@ -72,17 +71,17 @@ class StructureFunctions(Records):
             columns[name] = diagnostics.scalar_structure_functions(hats[name][1][None], steps, self.orders, transform)
         return columns
 
-    def _scalars(self, equation: Reporting) -> dict[str, str]:
+    def _scalars(self, equation: AnyEquation) -> dict[str, str]:
         """Real scalar components and their fields."""
         return {name: field for name, field in components(equation).items() if equation.fields[field].rank == "scalar"}
 
-    def _steps(self, equation: Reporting) -> np.ndarray:
+    def _steps(self, equation: AnyEquation) -> np.ndarray:
         if not self.separations:
             return diagnostics.separations(equation.grid)
         return check_separations(self.separations, equation)
 
 
-def check_separations(separations: tuple[int, ...], equation: Reporting) -> np.ndarray:
+def check_separations(separations: tuple[int, ...], equation: AnyEquation) -> np.ndarray:
     """Separations in ascending order. Raises ValueError for one below 1 or beyond half of the shortest side."""
     most = diagnostics.longest_separation(equation.grid)
     steps = np.unique(np.asarray(separations, int))

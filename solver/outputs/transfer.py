@@ -13,9 +13,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
-from solver.equations import reporting
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation
-from solver.equations.reporting import Reporting
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -38,36 +37,36 @@ class Transfer(Records):
 
     name: ClassVar[str] = "transfer"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns: dict[str, Column] = {}
         known = _equation(equation)
-        for name, units in reporting.invariant_units(known).items():
+        for name, units in known.report.invariant_units().items():
             per_time = _per_time(units) if units else ""
             columns |= {
                 f"{name}_transfer": Column(("k",), per_time, f"rate at which N changes the {name} in each shell"),
                 f"{name}_flux": Column(("k",), per_time, f"rate at which N takes {name} from all shells up to k"),
                 f"{name}_linear": Column(("k",), per_time, f"rate at which L changes the {name} in each shell"),
             }
-        for name in jax.eval_shape(lambda fields: reporting.exchanges(known, fields), known.field_shapes()):
+        for name in jax.eval_shape(lambda fields: known.report.exchanges(fields), known.field_shapes()):
             columns[name] = Column(("k",), "", f"{name} between invariants by L in each shell")
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         return self.values_at(equation, fields, 0.0)
 
-    def values_at(self, equation: Reporting, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+    def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         known = _equation(equation)
         columns: dict[str, Array] = {}
         nonlinear = known.nonlinear(fields, jnp.asarray(t, known.grid.dtype))
         linear = known.linear().apply(known.fields_alone(fields))
-        for name, conjugate in reporting.invariants(known, fields).items():
+        for name, conjugate in known.report.invariants(fields).items():
             transfer = invariant_transfer(known, conjugate, nonlinear)
             columns |= {
                 f"{name}_transfer": transfer,
                 f"{name}_flux": shell_flux(transfer),
                 f"{name}_linear": invariant_transfer(known, conjugate, linear),
             }
-        for name, (a, b) in reporting.exchanges(known, fields).items():
+        for name, (a, b) in known.report.exchanges(fields).items():
             columns[name] = co_spectrum(a, b, known.grid)
         return columns
 
@@ -83,7 +82,7 @@ def _per_time(units: str) -> str:
     return f"{units[: power.start()]}/time^{int(power[1] or 1) + 1}" if power else f"({units})/time"
 
 
-def _equation(equation: Reporting) -> Equation:
+def _equation(equation: AnyEquation) -> Equation:
     if not isinstance(equation, Equation):
         raise ValueError(f"output transfer: {equation.name} is split into T and V; an equation u_t = L u + N is needed")
     return equation

@@ -5,21 +5,21 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array
 
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
+from solver.equations.quantities import density_at_points
 from solver.operators import Fields
 
 AXES = "xyz"
 
 
-def vector_prefixes(equation: Reporting, output: str, *, needed: bool = True) -> dict[str, str]:
+def vector_prefixes(equation: AnyEquation, output: str, *, needed: bool = True) -> dict[str, str]:
     """Each vector field with the prefix of its columns' names: empty for the first, which is the velocity.
 
     Raises:
         ValueError: `needed`, and the equation has no vector field.
     """
     names: list[str] = []  # filled while tracing, since `eval_shape` returns sorted names
-    jax.eval_shape(lambda fields: names.extend(reporting.vectors(equation, fields)), equation.field_shapes())
+    jax.eval_shape(lambda fields: names.extend(equation.report.vectors(fields)), equation.field_shapes())
     if needed and not names:
         raise ValueError(
             f"output {output}: {equation.name} has the fields {', '.join(equation.fields)}; a vector field is needed"
@@ -27,12 +27,12 @@ def vector_prefixes(equation: Reporting, output: str, *, needed: bool = True) ->
     return {name: f"{name}_" if i else "" for i, name in enumerate(names)}
 
 
-def has_density(equation: Reporting) -> bool:
+def has_density(equation: AnyEquation) -> bool:
     """Whether the equation has a density."""
-    return jax.eval_shape(lambda values: reporting.density(equation, values), equation.values_at_points()) is not None
+    return jax.eval_shape(lambda values: density_at_points(equation, values), equation.values_at_points()) is not None
 
 
-def require_density(equation: Reporting, output: str) -> None:
+def require_density(equation: AnyEquation, output: str) -> None:
     """Raises ValueError if the equation has no density."""
     if not has_density(equation):
         raise ValueError(
@@ -41,22 +41,22 @@ def require_density(equation: Reporting, output: str) -> None:
         )
 
 
-def density_of(equation: Reporting, fields: Fields) -> Array:
+def density_of(equation: AnyEquation, fields: Fields) -> Array:
     """The equation's density at the points."""
-    density = reporting.density(equation, equation.to_physical(fields))
+    density = density_at_points(equation, equation.to_physical(fields))
     assert density is not None  # checked before the run
     return density
 
 
-def component_coefficients(equation: Reporting, fields: Fields) -> dict[str, tuple[str, Array]]:
+def component_coefficients(equation: AnyEquation, fields: Fields) -> dict[str, tuple[str, Array]]:
     """For each component by name, its field and its coefficients."""
     coefficients = {}
     for name, hats in equation.coefficients(fields).items():
-        for component, u_hat in zip(equation.component_names(name), hats, strict=True):
+        for component, u_hat in zip(equation.space(name).component_names, hats, strict=True):
             coefficients[component] = (name, u_hat)
     return coefficients
 
 
-def components(equation: Reporting) -> dict[str, str]:
+def components(equation: AnyEquation) -> dict[str, str]:
     """For each component by name, its field."""
-    return {component: name for name in equation.fields for component in equation.component_names(name)}
+    return {component: name for name in equation.fields for component in equation.space(name).component_names}

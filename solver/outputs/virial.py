@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import ratio
-from solver.equations.reporting import HasVirial, Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -29,20 +29,20 @@ class Virial(Records):
 
     name: ClassVar[str] = "virial"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         terms = jax.eval_shape(lambda fields: _terms(equation, fields), equation.field_shapes())
         if not terms:
             raise ValueError(
                 f"output virial: {equation.name} in {equation.grid.dimensions} dimensions has no virial; an equation "
                 "of matter waves is needed"
             )
-        units = equation.series_units()
+        units = equation.report.units()
         columns = {name: Column((), units.get("kinetic_energy", ""), name.replace("_", " ")) for name in terms}
         columns["virial"] = Column((), units.get("kinetic_energy", ""), "sum of the energies with their weights")
         columns["virial_ratio"] = Column((), "1", "twice the kinetic energy over minus the rest of the virial")
         return RecordsLayout({}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         terms = _terms(equation, fields)
         first, *rest = (weight * energy for weight, energy in terms.values())
         others = sum(rest)
@@ -50,6 +50,7 @@ class Virial(Records):
         return {**energies, "virial": first + others, "virial_ratio": ratio(first, -others)}
 
 
-def _terms(equation: Reporting, fields: Fields) -> dict[str, tuple[float, Array]]:
+def _terms(equation: AnyEquation, fields: Fields) -> dict[str, tuple[float, Array]]:
     """Energies and their weights; none of an equation without a virial."""
-    return equation.virial_terms(fields) if isinstance(equation, HasVirial) else {}
+    virial = equation.report.virial
+    return {} if virial is None else virial(fields)

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_wavenumbers
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -32,25 +31,28 @@ class WaveVortex(Records):
 
     name: ClassVar[str] = "wave-vortex"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
-        parts = jax.eval_shape(lambda fields: reporting.parts(equation, fields), equation.field_shapes())
-        if not parts:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
+        make = equation.report.parts
+        if make is None:
             raise ValueError(
                 f"output {self.name}: {equation.name} has no vortical part and waves; boussinesq is needed"
             )
-        units = next(iter(reporting.invariant_units(equation).values()))
+        parts = jax.eval_shape(make, equation.field_shapes())
+        units = next(iter(equation.report.invariant_units().values()))
         columns = {part: Column(("k",), units, f"energy of the part {part} in each shell") for part in parts}
         return RecordsLayout({"k": Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")}, columns)
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
-        return {part: _energy_spectrum(equation, own) for part, own in reporting.parts(equation, fields).items()}
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        parts = equation.report.parts
+        assert parts is not None
+        return {part: _energy_spectrum(equation, own) for part, own in parts(fields).items()}
 
 
-def _energy_spectrum(equation: Reporting, fields: Fields) -> Array:
+def _energy_spectrum(equation: AnyEquation, fields: Fields) -> Array:
     """Shell spectrum of the sum of the invariants ½⟨u·g⟩."""
     terms = [
         0.5 * co_spectrum(fields[name], g, equation.space(name).fourier)
-        for conjugate in reporting.invariants(equation, fields).values()
+        for conjugate in equation.report.invariants(fields).values()
         for name, g in conjugate.items()
     ]
     return sum(terms[1:], start=jnp.asarray(terms[0]))

@@ -15,8 +15,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import ConfigError
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.io import Job, RunDirectory, Variable, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path
 from solver.io.hdf5 import read_hdf5, verify_data
 from solver.io.snapshots import variables_in
@@ -84,7 +84,7 @@ class Well(Output):
         """The quantities that are written of each state."""
         return Selection(self.fields, "float32")
 
-    def check(self, equation: Reporting) -> None:
+    def check(self, equation: AnyEquation) -> None:
         if self.every_time is None:
             raise ValueError("output.well.every_time is missing: the times of a data set are its multiples")
         _ = equation.space(equation.first_field).fourier  # the files call every side periodic
@@ -99,10 +99,10 @@ class Well(Output):
                 f"{end:g} is no multiple of it"
             )
 
-    def programs(self, equation: Reporting, state: State) -> dict[str, Any]:
+    def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
         return {self.name: _values.trace(self.selection, equation, state.field, state.t)}
 
-    def bytes_of_state(self, equation: Reporting, state: State) -> int:
+    def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         return self.selection.bytes_of_point(equation) * math.prod(equation.grid.physical_shape)
 
     def resume(self, run: Run) -> None:
@@ -159,24 +159,24 @@ class Well(Output):
         return {path: verify_data(path) for path in cls.files(directory)}
 
 
-def well_variables(equation: Reporting, selection: Selection, fields: Fields, t: ArrayLike) -> dict[str, Variable]:
+def well_variables(equation: AnyEquation, selection: Selection, fields: Fields, t: ArrayLike) -> dict[str, Variable]:
     """The fields of a state at time t as The Well has them, `(x, y, z)` or `(component, x, y, z)`.
 
     A vector has D components, a tensor D².
     """
-    units, axes = equation.snapshot_units(), "xyz"[: equation.grid.dimensions]
+    units, axes = equation.report.snapshot_units(), "xyz"[: equation.grid.dimensions]
     labels: list[tuple[str, ...]] = [(), tuple(axes), pairs(axes)]
     made = _values(selection, equation, fields, t)
     return {name: Variable(u, units.get(name, ""), labels[_order(u, len(axes))]) for name, u in made.items()}
 
 
-def orders(equation: Reporting, selection: Selection) -> dict[str, int]:
+def orders(equation: AnyEquation, selection: Selection) -> dict[str, int]:
     """Name and number of indices of each field of the data set; traces the fields, and computes nothing."""
     shapes = jax.eval_shape(lambda fields: _arranged(selection, equation, fields, 0.0), equation.field_shapes())
     return {name: _order(u, equation.grid.dimensions) for name, u in shapes.items()}
 
 
-def _symmetric(equation: Reporting) -> list[str]:
+def _symmetric(equation: AnyEquation) -> list[str]:
     """Names of the equation's symmetric tensors."""
     return [name for name, field in equation.fields.items() if field.rank == "symmetric tensor"]
 
@@ -193,7 +193,7 @@ def pairs(axes: str) -> tuple[str, ...]:
     return tuple(map("".join, product(axes, repeat=2)))
 
 
-def _arranged(selection: Selection, equation: Reporting, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+def _arranged(selection: Selection, equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, Array]:
     """The fields of a data set; components with names of their own, which are no vector, become scalars."""
     axes, made = "xyz"[: equation.grid.dimensions], {}
     both, half = pairs(axes), [pair for pair in pairs(axes) if pair == "".join(sorted(pair))]

@@ -10,8 +10,8 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
-from solver.equations import reporting
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
+from solver.equations.quantities import density_at_points, density_name
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -31,7 +31,7 @@ class ZonalMeans(Records):
 
     name: ClassVar[str] = "zonal-means"
 
-    def layout(self, equation: Reporting) -> RecordsLayout:
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid = equation.space(equation.first_field).fourier
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
@@ -40,7 +40,7 @@ class ZonalMeans(Records):
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
         )
 
-    def values(self, equation: Reporting, fields: Fields) -> Mapping[str, Array]:
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         values = equation.to_physical(fields)
         for name, u in {**values, **_derived(equation, fields)}.items():
@@ -48,33 +48,29 @@ class ZonalMeans(Records):
                 continue
             means = zonal_mean(u, equation.grid)
             columns |= dict(zip(_component_names(equation, name), means, strict=True))
-        density = reporting.density(equation, values)
-        return (
-            columns
-            if density is None
-            else {**columns, reporting.density_name(equation): zonal_mean(density, equation.grid)}
-        )
+        density = density_at_points(equation, values)
+        return columns if density is None else {**columns, density_name(equation): zonal_mean(density, equation.grid)}
 
 
-def _derived(equation: Reporting, fields: Fields) -> Fields:
+def _derived(equation: AnyEquation, fields: Fields) -> Fields:
     """Vector fields at the points that are not fields of the equation."""
-    vectors = {name: u for name, u in reporting.vectors(equation, fields).items() if name not in equation.fields}
+    vectors = {name: u for name, u in equation.report.vectors(fields).items() if name not in equation.fields}
     return {name: equation.transform.inverse(u_hat) for name, u_hat in vectors.items()}
 
 
-def _component_names(equation: Reporting, name: str) -> tuple[str, ...]:
+def _component_names(equation: AnyEquation, name: str) -> tuple[str, ...]:
     if name in equation.fields:
-        return equation.component_names(name)
+        return equation.space(name).component_names
     return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
 
 
-def _units(equation: Reporting) -> list[tuple[str, str]]:
+def _units(equation: AnyEquation) -> list[tuple[str, str]]:
     """Names and units of the columns."""
     units = []
     for name, field in equation.fields.items():
         if field.real:
-            units += [(component, field.units) for component in equation.component_names(name)]
+            units += [(component, field.units) for component in equation.space(name).component_names]
     shapes = equation.field_shapes()
     for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
         units += [(component, "length/time") for component in _component_names(equation, name)]
-    return units + ([(reporting.density_name(equation), "density")] if has_density(equation) else [])
+    return units + ([(density_name(equation), "density")] if has_density(equation) else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from solver.equations import Reporting
+from solver.equations import AnyEquation
 from solver.fft import transforms_in
 from solver.outputs.base import Output
 from solver.plan.of_run import bytes_on_one, place
@@ -29,7 +29,7 @@ class AnalysisPlan:
     peak_bytes: int
 
 
-def plan_analysis(equation: Reporting, outputs: Iterable[Output], state: State) -> AnalysisPlan:
+def plan_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State) -> AnalysisPlan:
     """The plan of the devices that analyse; computes nothing.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from solver.equations import Reporting
+from solver.equations import AnyEquation
 from solver.outputs.base import Output
 from solver.steppers import State
 
@@ -31,7 +31,7 @@ class DiskUse:
 
 
 def disk_use(
-    outputs: Iterable[Output], equation: Reporting, state: State, end: float, steps: int | None
+    outputs: Iterable[Output], equation: AnyEquation, state: State, end: float, steps: int | None
 ) -> list[DiskUse]:
     """What each output of a run from t = 0 fills; computes nothing.
 

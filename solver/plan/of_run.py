@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from solver.equations import Reporting
+from solver.equations import AnyEquation
 from solver.grid import Grid
 from solver.loop import StepControl, trace_advance
 from solver.outputs.base import Output
@@ -45,7 +45,7 @@ class Part:
 
 
 def compile_run(
-    equation: Reporting,
+    equation: AnyEquation,
     stepper: Stepper,
     state: State,
     control: StepControl,

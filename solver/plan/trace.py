@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from solver.equations import PeriodicSystem
+from solver.equations import AnyEquation
 from solver.equations.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
@@ -44,7 +44,7 @@ class Plan:
     advice: str
 
 
-def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
+def make_plan(equation: AnyEquation, stepper: Stepper, state: State) -> Plan:
     """The plan of one step of fixed size; `state` may hold shapes alone."""
     grid, modes = equation.grid, equation.space(equation.first_field).modes
     calls = transforms_in_step(equation, stepper, state)
@@ -74,7 +74,7 @@ def make_plan(equation: PeriodicSystem, stepper: Stepper, state: State) -> Plan:
     )
 
 
-def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State) -> list[Call]:
+def transforms_in_step(equation: AnyEquation, stepper: Stepper, state: State) -> list[Call]:
     """Every distributed transform that one step calls for."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
 
@@ -86,7 +86,7 @@ def transforms_in_step(equation: PeriodicSystem, stepper: Stepper, state: State)
     return transforms_in(jax.make_jaxpr(step)(sealed(equation), state, dt))
 
 
-def _peak_bytes(equation: PeriodicSystem, stepper: Stepper, state: State, calls: list[Call]) -> int:
+def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: list[Call]) -> int:
     """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
     prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731

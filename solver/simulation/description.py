@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from solver.config import FROM_THE_RUN
-from solver.equations.written import Written
+from solver.equations.base import Equation
+from solver.equations.derivation import text_table
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.simulation.simulation import Simulation
@@ -28,7 +29,10 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
         "title": simulation.title,
         "script": sys.argv[0] or "interactive",
         "grid": _grid(equation.grid),
-        "equation": {**_object(equation), **(equation.text_table() if isinstance(equation, Written) else {})},
+        "equation": {
+            **_object(equation),
+            **(text_table(equation) if isinstance(equation, Equation) and equation.text is not None else {}),
+        },
         "initial": start if len(start) > 1 else next(iter(start.values())),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
         "time": _without_none(time),

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
 from solver.equations import ChangedStart, IdleForcing, UnsolvedModes
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
 from solver.loop import long_step_at_start, rounded_time_at_start
@@ -108,14 +108,14 @@ def _in_words(exchange: dict[str, Any] | None) -> str:
     return f"exchanges in {exchange['precision']} on {split}"
 
 
-def log_rounding(equation: Reporting) -> None:
+def log_rounding(equation: AnyEquation) -> None:
     """A line in the log if the precision of exchanges is below that of the grid."""
     exchange = equation.exchange_rounding
     if exchange is not None:
         LOGGER.info("%s: results depend on the number of devices to that precision", _in_words(exchange))
 
 
-def statistics_of(outputs: OutputList, equation: Reporting) -> dict[str, tuple[Any, dict[str, Storage]]]:
+def statistics_of(outputs: OutputList, equation: AnyEquation) -> dict[str, tuple[Any, dict[str, Storage]]]:
     """By output name the shapes of what it sums up, and how they are stored."""
     sums = jax.eval_shape(lambda: outputs.accumulators(equation))
     declared = outputs.declared(equation, sums)

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from solver.cluster import Agreement, is_first
 from solver.config import ConfigError
-from solver.equations.system import PeriodicSystem
-from solver.equations.written import Written
+from solver.equations.any_equation import AnyEquation
+from solver.equations.base import Equation
+from solver.equations.derivation import plan_to_keep
 from solver.io.files import write_text
+from solver.written.worked import keep_plan as use_plan
 
 PLAN = "plan.json"  # in a run's directory
 
 
-def keep_plan(equation: PeriodicSystem, file: Path) -> None:
+def keep_plan(equation: AnyEquation, file: Path) -> None:
     """Let all processes use the plan that the run's directory keeps, or else the one that the first has found.
 
     Collective. Another processor's round-off could find another plan of equal cost, and so another program.
@@ -21,15 +23,15 @@ def keep_plan(equation: PeriodicSystem, file: Path) -> None:
     Raises:
         ConfigError: the file cannot be read.
     """
-    if not isinstance(equation, Written):
+    if not isinstance(equation, Equation) or equation.text is None:
         return
-    found = equation.plan_to_keep()
+    found = plan_to_keep(equation)
     has_file = is_first() and bool(found) and file.exists()
     plan = Agreement("plan").tell(file.read_text("utf-8") if has_file else found)
     if not plan:
         return
     try:
-        equation.keep_plan(plan)
+        use_plan(plan)
     except ValueError as error:
         raise ConfigError(f"{file}: {error}") from None
     if is_first() and not has_file:

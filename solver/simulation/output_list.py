@@ -11,7 +11,7 @@ import jax
 
 from solver.cluster import Agreement, Watchdog, is_first
 from solver.config import ConfigError
-from solver.equations.reporting import Reporting
+from solver.equations.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.loop import Schedule
 from solver.outputs.base import Output, Run
@@ -61,12 +61,12 @@ class OutputList:
         """Where steps pause."""
         return [pause for output in self.all for pause in output.pauses]
 
-    def accumulators(self, equation: Reporting) -> dict[str, Any]:
+    def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
         """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
         every = {output.name: output.accumulators(equation) for output in self.others}
         return {name: sums for name, sums in every.items() if sums}
 
-    def declared(self, equation: Reporting, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
+    def declared(self, equation: AnyEquation, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
         """How these sums are stored, by the name of the output, as each output declares it.
 
         Raises:
@@ -80,7 +80,7 @@ class OutputList:
             for output in self.others if output.name in sums
         }  # fmt: skip
 
-    def observe(self, equation: Reporting, state: State, end: bool) -> State:
+    def observe(self, equation: AnyEquation, state: State, end: bool) -> State:
         """A state with the sums brought up to date. Collective."""
         own = {output.name for output in self.others}  # a state may come from a run with other outputs
         carried = {name: sums for name, sums in state.statistics.items() if name in own}

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import jax
 
 from solver.cluster import Watchdog
-from solver.equations.system import PeriodicSystem, compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.io import Writer
 from solver.loop import BlowUp, energy_of_all
 from solver.outputs.base import Run
@@ -86,7 +87,7 @@ class EndOnFailedWriting:
 class EnergyLimit:
     """Ends the run where half the mean square of all fields is beyond a limit; None is no limit."""
 
-    equation: PeriodicSystem
+    equation: AnyEquation
     limit: float | None
 
     def at_pause(self, pause: Pause) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -70,6 +71,17 @@ class Space(eqx.Module):
     def component_names(self) -> tuple[str, ...]:
         """Names of the components that the field has at the points."""
         return self.field.component_names(self.name, self.grid.dimensions)
+
+    def counted(self, values: Array, power: float = 1) -> Array:
+        """Values or coefficients with each component times how often it stands among all, to a power.
+
+        See `Field.counts`.
+        """
+        counts = self.field.counts(self.grid.dimensions)
+        if set(counts) == {1}:
+            return values
+        weights = np.asarray(counts, self.grid.dtype) ** power
+        return values * weights.reshape(-1, *[1] * self.grid.dimensions)
 
     @property
     def stored_components(self) -> int:

@@ -15,10 +15,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.discovery import ClassName, modules
+from solver.equations.acting_bodies import fastest_decay
+from solver.equations.any_equation import AnyEquation
 from solver.equations.base import Equation
 from solver.equations.budget import added_up, split_by_device
 from solver.equations.kicks import kicking
-from solver.equations.system import PeriodicSystem
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
 
@@ -76,7 +77,7 @@ class Stepper(eqx.Module):
                 "since step also keeps fields real and free of divergence"
             )
 
-    def check(self, equation: PeriodicSystem) -> None:
+    def check(self, equation: AnyEquation) -> None:
         """Refuse an equation that this method cannot step; touches no device.
 
         Raises:
@@ -85,7 +86,7 @@ class Stepper(eqx.Module):
                 that fit.
         """
         if not isinstance(equation, self.takes):
-            form = next(cls for cls in type(equation).__mro__ if PeriodicSystem in cls.__bases__)
+            form = next(cls for cls in type(equation).__mro__ if AnyEquation in cls.__bases__)
             raise TypeError(
                 f"stepper {self.name} needs an equation of the form {self.takes.__name__}; "
                 f"{type(equation).__name__} is a {form.__name__}: {', '.join(fitting(equation))} "
@@ -106,7 +107,7 @@ class Stepper(eqx.Module):
             dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
             jax.eval_shape(lambda dt: equation.at_step().prepare_kicks(dt), dt)  # refuses what it cannot be made of
 
-    def check_step(self, equation: PeriodicSystem, dt: Any) -> None:
+    def check_step(self, equation: AnyEquation, dt: Any) -> None:
         """Refuse a step of fixed size with which what decays in N would grow, or that is too long for a forcing.
 
         Touches no device.
@@ -122,7 +123,7 @@ class Stepper(eqx.Module):
                 raise ValueError(
                     f"step {float(dt):g} with forcing {forcing.name} of {name}: {np.min(longest):g} or less is needed"
                 )
-        fastest = equation.fastest_decay()
+        fastest = fastest_decay(equation)
         if fastest * float(dt) > self.largest_decay:
             raise ValueError(
                 f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for "
@@ -225,20 +226,20 @@ def _kicks_in(coefficients: Any, equation: Any, dt: ArrayLike) -> Any:
     return equation.prepare_kicks(dt) if known is None else known
 
 
-def fitting(equation: PeriodicSystem) -> list[str]:
+def fitting(equation: AnyEquation) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
     spectrum = spectrum_of(equation)
     stable = (cls for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for)
     return sorted({cls.name for cls in stable if cls.exact_linear or not kicking(equation)})
 
 
-def fitting_classes(equation: PeriodicSystem) -> list[type[Stepper]]:
+def fitting_classes(equation: AnyEquation) -> list[type[Stepper]]:
     """Steppers that take an equation of this form, stable or not."""
     modules("solver.steppers")  # imports them all, so that each is a known subclass
     return [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
 
 
-def spectrum_of(equation: PeriodicSystem) -> str | None:
+def spectrum_of(equation: AnyEquation) -> str | None:
     """Where the eigenvalues of the linear part can lie; None for an equation that has none, or a wrong one."""
     if not isinstance(equation, Equation):
         return None

@@ -8,14 +8,14 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.grid import moved
 from solver.steppers.state import State
 from solver.steppers.storage import HOST, path_in_state
 from solver.steppers.suits import check_state
 
 
-def hand_over(state: State, equation: PeriodicSystem, mesh: Mesh) -> State:
+def hand_over(state: State, equation: AnyEquation, mesh: Mesh) -> State:
     """The same state on another mesh, of any shape: other devices, another number of slabs, pencils.
 
     `equation.on_mesh(mesh)` is the equation that goes on with it there. Everything in the state is handed over: fields,

@@ -12,12 +12,15 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations import reporting
+from solver.equations.any_equation import AnyEquation
 from solver.equations.budget import BUDGET, with_budget
+from solver.equations.companion import companions_at_start
+from solver.equations.compiled import compiled
+from solver.equations.energy_budget import budget_columns, kept_energies
+from solver.equations.forcings import start_forcings
 from solver.equations.idle_forcing import idle_forcings, warn_of_idle_forcings
 from solver.equations.start_changes import Shares, warn_of_changes
-from solver.equations.system import PeriodicSystem, compiled
-from solver.equations.unsolved_modes import warn_of_unsolved_modes
+from solver.equations.unsolved_modes import unsolved_modes, warn_of_unsolved_modes
 from solver.grid import Storage
 from solver.operators import Fields, random_key
 from solver.steppers.base import Stepper
@@ -27,7 +30,7 @@ from solver.steppers.suits import check_kinds
 
 
 def initial_state(
-    equation: PeriodicSystem,
+    equation: AnyEquation,
     stepper: Stepper,
     u: Array | Mapping[str, Array],
     *,
@@ -88,16 +91,16 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
     """
     stepper.check(equation)
     equation.check()
-    columns, shapes = reporting.budget_columns(equation), equation.physical_shapes()
+    columns, shapes = budget_columns(equation), equation.physical_shapes()
     fields, removed = equation.start_from({name: v.reshape(shapes[name]) for name, v in values.items()})
-    fields |= equation.beside_at_start(fields)
+    fields |= companions_at_start(equation, fields)
     budget = {name: jnp.asarray(np.float64(0)) for name in columns}
     history = stepper.start(equation, with_budget(fields, budget))
     made = {
         "field": fields,
         "history": history,
         "conserved": equation.conserved(fields),
-        "energies": reporting.energies(equation, fields),
+        "energies": kept_energies(equation, fields),
         "budget": budget,
     }
     declared = {**_field_storage(equation), **_history_storage(equation, stepper, history)}
@@ -107,9 +110,9 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
 def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
     """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply, and
     how many modes of unknowns no equation gives."""
-    forcing = equation.start_forcing(key, fields)
+    forcing = start_forcings(equation, key, fields)
     made = place_as_declared({"forcing": forcing, "key": key}, _forcing_storage(equation, forcing), equation.grid)
-    return made, idle_forcings(equation, fields), equation.unsolved_modes()
+    return made, idle_forcings(equation, fields), unsolved_modes(equation)
 
 
 _start = compiled(_make_start)
@@ -117,21 +120,21 @@ _start = compiled(_make_start)
 _start_forcing = compiled(_make_forcing, keep_unused=True)
 
 
-def _field_storage(equation: PeriodicSystem) -> dict[str, Storage]:
+def _field_storage(equation: AnyEquation) -> dict[str, Storage]:
     """How the fields of a state are stored, by path in the state."""
     return {f"field/{name}": storage for name, storage in equation.field_storage().items()}
 
 
-def _history_storage(equation: PeriodicSystem, stepper: Stepper, history: Any) -> dict[str, Storage]:
+def _history_storage(equation: AnyEquation, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    numbers = [*equation.beside(), *([BUDGET] if reporting.budget_columns(equation) else [])]
+    numbers = [*equation.beside(), *([BUDGET] if budget_columns(equation) else [])]
     entries = {**fields, **dict.fromkeys(numbers, HOST)}
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)
 
 
-def _forcing_storage(equation: PeriodicSystem, states: Mapping[str, Any]) -> dict[str, Storage]:
+def _forcing_storage(equation: AnyEquation, states: Mapping[str, Any]) -> dict[str, Storage]:
     """How the states of the forcings are stored, as each forcing declares it, by path in the state."""
     fields = equation.field_storage()
     declared: dict[str, Storage] = {}
@@ -142,7 +145,7 @@ def _forcing_storage(equation: PeriodicSystem, states: Mapping[str, Any]) -> dic
     return declared
 
 
-def state_shapes(equation: PeriodicSystem, stepper: Stepper, *, with_key: bool) -> State:
+def state_shapes(equation: AnyEquation, stepper: Stepper, *, with_key: bool) -> State:
     """Shapes and dtypes of a state of this equation and stepper; computes nothing and touches no device."""
     seed = 0 if with_key else None
     return jax.eval_shape(lambda u: initial_state(equation, stepper, u, seed=seed), equation.values_at_points())
@@ -153,7 +156,7 @@ def _counters() -> dict[str, Any]:
     return {**{name: np.float64(0) for name in ("dt", "taken")}, **counts}
 
 
-def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
+def _by_name(u: Any, equation: AnyEquation) -> Fields:
     """Values by field name, in the equation's order, each checked."""
     names = list(equation.fields)
     if not isinstance(u, Mapping):
@@ -172,7 +175,7 @@ def _by_name(u: Any, equation: PeriodicSystem) -> Fields:
     return {name: u[name] for name in names}
 
 
-def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: PeriodicSystem) -> None:
+def _check_field(name: str, u: Any, needed: tuple[int, ...], equation: AnyEquation) -> None:
     if not hasattr(u, "shape"):
         raise ValueError(f"initial field {name} is of type {type(u).__name__}; an array {list(needed)} is needed")
     shape = tuple(u.shape)

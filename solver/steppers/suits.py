@@ -7,9 +7,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from solver.equations import reporting
+from solver.equations.any_equation import AnyEquation
 from solver.equations.budget import shorn
-from solver.equations.system import PeriodicSystem
+from solver.equations.energy_budget import budget_columns
 from solver.steppers.base import Stepper, fitting_classes
 from solver.steppers.state import State
 
@@ -21,7 +21,7 @@ def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:
         TypeError: the message names what was given and what is needed.
         ValueError: an equation in double precision, which JAX has been told not to compute in since.
     """
-    _check_kind("equation", equation, PeriodicSystem, "an equation, such as solver.equations.Burgers(grid, 0.1),")
+    _check_kind("equation", equation, AnyEquation, "an equation, such as solver.equations.Burgers(grid, 0.1),")
     _check_kind("stepper", stepper, Stepper, "a stepper, such as solver.steppers.IFRK4(),")
     if state is not None:
         _check_kind("state", state, State, "a State, as initial_state makes one,")
@@ -32,13 +32,13 @@ def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:
         )
 
 
-def check_budget(equation: PeriodicSystem, state: State) -> None:
+def check_budget(equation: AnyEquation, state: State) -> None:
     """Refuse a state whose energy budget is that of another equation; computes nothing.
 
     Raises:
         ValueError: the message names the entries of both.
     """
-    columns = reporting.budget_columns(equation)
+    columns = budget_columns(equation)
     keeps_none = not getattr(equation, "energy_budget", True)  # switched off, which any state allows
     if state.budget and not keeps_none and sorted(state.budget) != sorted(columns):
         raise ValueError(
@@ -59,7 +59,7 @@ def _check_kind(place: str, given: Any, kind: type, needed: str) -> None:
     raise TypeError(f"{place} is {said}: {needed} is needed")
 
 
-def check_state(equation: PeriodicSystem, state: State) -> None:
+def check_state(equation: AnyEquation, state: State) -> None:
     """Refuse a state of another grid, other fields, other devices or without what drives them; computes nothing.
 
     Raises:
@@ -79,7 +79,7 @@ def check_state(equation: PeriodicSystem, state: State) -> None:
         )
 
 
-def _check_fields(equation: PeriodicSystem, fields: Any) -> None:
+def _check_fields(equation: AnyEquation, fields: Any) -> None:
     needed = {name: shape.shape for name, shape in equation.field_shapes().items()}
     given = {name: tuple(value.shape) for name, value in fields.items()}
     outline = lambda shapes: ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())  # noqa: E731
@@ -104,7 +104,7 @@ def _lies_on(value: Any, mesh: Any) -> bool:
     return not fixed or not isinstance(mesh, Mesh) or value.devices() == set(mesh.devices.flat)
 
 
-def check_history(equation: PeriodicSystem, stepper: Stepper, history: Any) -> None:
+def check_history(equation: AnyEquation, stepper: Stepper, history: Any) -> None:
     """Refuse what another stepper carries from step to step; computes nothing.
 
     Raises:
@@ -120,7 +120,7 @@ def check_history(equation: PeriodicSystem, stepper: Stepper, history: Any) -> N
     )
 
 
-def _history_of(stepper: Stepper, equation: PeriodicSystem) -> Any:
+def _history_of(stepper: Stepper, equation: AnyEquation) -> Any:
     return _form(jax.eval_shape(lambda fields: stepper.start(equation, fields), equation.field_shapes()))
 
 

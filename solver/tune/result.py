@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.operators import Fields
 
 SETS = 16  # of random signs
@@ -39,7 +39,7 @@ class Result:
     tolerances: dict[str, float]
 
     @classmethod
-    def of(cls, fields: Fields, equation: PeriodicSystem) -> Result:
+    def of(cls, fields: Fields, equation: AnyEquation) -> Result:
         """Compute the sums of fields on devices. Communication: all-reduces only."""
         sent = equation.method.sent_epsilon
         computed = {name: _signed_sums(field, _logical_shape(equation, name)) for name, field in fields.items()}
@@ -60,7 +60,7 @@ class Result:
         return ""
 
 
-def _logical_shape(equation: PeriodicSystem, name: str) -> tuple[int, ...]:
+def _logical_shape(equation: AnyEquation, name: str) -> tuple[int, ...]:
     """Shape of a field's array, without components and padding."""
     return equation.field_storage()[name].logical_axes(equation.grid)
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from solver import assemble
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
 from solver.plan import transforms_in_step
@@ -72,7 +72,7 @@ class Ready:
     """A candidate between two turns: its program, and its first state in host memory, so that others can use the
     devices."""
 
-    equation: PeriodicSystem
+    equation: AnyEquation
     stepper: Any
     start: OnHost
     dt: float

@@ -12,8 +12,8 @@ import jax
 
 from solver.assemble import run
 from solver.discovery import concrete_classes
-from solver.equations.reporting import Reporting
-from solver.equations.system import compiled
+from solver.equations.any_equation import AnyEquation
+from solver.equations.compiled import compiled
 from solver.loop import step_control
 from solver.mesh import device_mesh
 from solver.outputs import Checkpoints
@@ -88,7 +88,7 @@ def mesh_for(points: int) -> Any:
 
 
 def states(
-    equation: Reporting,
+    equation: AnyEquation,
     stepper: Stepper,
     start: Any,
     times: list[float],
@@ -128,7 +128,7 @@ def states(
     return reached
 
 
-def series_of(equation: Reporting, state: State) -> dict[str, float]:
+def series_of(equation: AnyEquation, state: State) -> dict[str, float]:
     """The values of the equation's series for a state."""
     return {name: float(value) for name, value in _series(equation, state.field).items()}
 

@@ -12,7 +12,8 @@ import numpy as np
 from solver.bodies.shapes import Cylinder, Wall
 from solver.bodies.sponge import Sponge
 from solver.equations import NavierStokes
-from solver.equations.system import compiled
+from solver.equations.acting_bodies import fastest_decay
+from solver.equations.compiled import compiled
 from solver.forcing.uniform import Uniform
 from solver.grid import Grid, sample
 from solver.steppers import ETDRK3
@@ -55,7 +56,7 @@ def _resistance(n: int, fraction: float) -> float:
     grid = Grid((n, n), lengths=1.0, mesh=mesh_for(n))
     disc = Cylinder((0.5, 0.5), math.sqrt(fraction / math.pi))
     flow = NavierStokes(grid, viscosity=1.0, bodies=disc, forcing=Uniform((1.0, 0.0)), energy_budget=False)
-    step = 2.0 / flow.fastest_decay()
+    step = 2.0 / fastest_decay(flow)
     settled = step * math.ceil(12 / (RESISTANCE[fraction] * step))
     [state] = states(flow, ETDRK3(), jnp.zeros((2, n, n)), [settled], step=step)
     return 1 / float(jnp.real(state.field["velocity"][0, 0, 0]))

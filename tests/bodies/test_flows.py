@@ -152,9 +152,9 @@ def test_a_body_that_the_flow_goes_through_is_told():
     for eta in (0.02, 0.5):
         flow, start = stream(1.0, sw.bodies.Cylinder((2.0, 2.5), 0.6, eta=eta), energy_budget=False)
         row = on_bodies(flow, integrated(flow, start, 0.01, 100))
-        slips[eta], said = row["body_slip"], flow.warnings_on_bodies(row, 11.0)
+        slips[eta], said = row["body_slip"], flow.report.bodies.warnings(row, 11.0)
         assert [line.partition(" = ")[0] for line in said] == (["body_slip"] if eta == 0.5 else [])
-        assert not flow.warnings_on_bodies(row, 19 * eta), "while it is set going"
+        assert not flow.report.bodies.warnings(row, 19 * eta), "while it is set going"
     assert 0.02 < slips[0.02] < 0.1 < 0.3 < slips[0.5] < 0.8
 
 
@@ -192,7 +192,7 @@ def test_the_energy_budget_closes_and_a_cfl_number_counts_eta():
     assert rates["dt"] == pytest.approx(0.5 / rate, rel=0.2)
     budget = {name: float(value) for name, value in state.budget.items()}
     assert budget.keys() == {"energy_from_body", "energy_from_viscosity"}
-    change = float(jax.jit(lambda f: flow.energies(f)["energy"])(state.field)) - float(state.energies["energy"])
+    change = float(jax.jit(lambda f: flow.report.energies(f)["energy"])(state.field)) - float(state.energies["energy"])
     assert sum(budget.values()) == pytest.approx(change, rel=1e-5)
     assert abs(budget["energy_from_body"]) > 0.02
 

@@ -14,6 +14,7 @@ from solver.assemble import read_run_file
 from solver.bodies.base import Scene
 from solver.cli.main import main
 from solver.config import ConfigError
+from solver.equations.acting_bodies import fastest_decay
 
 SHAPE, LENGTHS = (32, 28), (4.0, 3.5)
 DISC = np.pi * 0.25  # mass of the fluid in the place of a disc of radius ½
@@ -47,7 +48,7 @@ def test_fluid_and_body_exchange_momentum_and_lose_none():
     momenta, places = [], []
     for _ in range(3):
         u, free = flow.to_physical(state.field)["velocity"], motion(state)
-        outside = 1 - flow.mask_of_bodies(state.field)(flow.grid.coordinates(), 0.0)
+        outside = 1 - flow.report.bodies.mask(state.field)(flow.grid.coordinates(), 0.0)
         momenta.append(np.sum(outside * u, axis=(1, 2)) * np.prod(flow.grid.spacing) + mass * free[2:4])
         places.append(free)
         state = sw.integrate(flow, stepper, state, step=0.005, steps=20)
@@ -90,7 +91,7 @@ def test_a_cylinder_that_spins_down_in_a_drum():
         drum = sw.bodies.Cylinder((2.4, 2.4), 2.0, inverted=True)
         flow = sw.equations.NavierStokes(grid, viscosity=0.5, bodies={"axle": axle, "drum": drum}, energy_budget=False)
         state = sw.initial_state(flow, stepper, jnp.zeros((2, n, n)))
-        step = 0.5 / round(0.5 / flow.fastest_decay() ** -1)
+        step = 0.5 / round(0.5 / fastest_decay(flow) ** -1)
         state = sw.integrate(flow, stepper, state, step=step, steps=round(0.5 / step))
         errors.append(motion(state)[-1] / spin_in_a_drum(1.0, 2.0, 0.5, np.pi / 2, 0.5) - 1)
     assert abs(errors[1]) < 0.06

@@ -11,6 +11,7 @@ from helpers import refused_in_one_line
 import solver as sw
 from solver.bodies.base import Scene, _angular_velocity
 from solver.bodies.obstacles import Obstacles
+from solver.equations.companion import companions_at_start
 
 PLANE = Scene(0.1, (0.1, 0.1), (6.0, 5.0))
 SPACE = Scene(0.1, (0.1, 0.1, 0.1), (6.0, 5.0, 4.0))
@@ -363,7 +364,7 @@ def test_numbers_that_are_refused_are_none_where_they_are_traced(make_grid, whic
 
     def changes(x):
         equation = sw.equations.NavierStokes(grid, 0.1, bodies=make(x))
-        return equation.at_step().nonlinear({**fields, **equation.beside_at_start(fields)}, 0.0)
+        return equation.at_step().nonlinear({**fields, **companions_at_start(equation, fields)}, 0.0)
 
     with pytest.raises(ValueError, match=r"needed|fits|wide"):
         changes(bad)

@@ -101,6 +101,6 @@ def test_a_budget_reads_the_fields_and_writes_nothing_out():
     grid = sw.Grid((64, 64), mesh=sw.device_mesh([0]))
     flow = sw.equations.Vorticity(grid, viscosity=0.1, drag=0.2, hyperviscosity=1e-3)
     fields = {"vorticity": coefficients(grid, 1, 1)}
-    rates = jax.jit(lambda fields: flow.budget(fields, Changes({}, fields, {})))
+    rates = jax.jit(lambda fields: flow.report.budget(fields, Changes({}, fields, {})))
     moved = rates.lower(fields).compile().cost_analysis()["bytes accessed"]
     assert moved < 2 * fields["vorticity"].nbytes

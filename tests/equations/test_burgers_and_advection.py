@@ -89,8 +89,8 @@ def test_a_shock_stands_as_a_tanh(make_grid):
     np.testing.assert_allclose(computed[near], -np.tanh(x[near] / (2 * NU)), atol=1e-5)
     row = flow.series(flow.from_physical({"velocity": start}), 0.01)
     assert float(row["kmax_delta"]) == pytest.approx(grid.k_max * 2 * NU, rel=1e-3)
-    assert flow.warnings({"kmax_delta": 1.9})
-    assert not flow.warnings({"kmax_delta": 2.1})
+    assert flow.report.warnings({"kmax_delta": 1.9})
+    assert not flow.report.warnings({"kmax_delta": 2.1})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 import solver as sw
 from solver.equations.changes import Changes
+from solver.equations.energy_budget import budget_columns
 from solver.equations.write import write
 
 STRATIFIED = write(
@@ -33,7 +34,7 @@ def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
     changes = Changes(equation.linear().apply(fields), equation.nonlinear(fields, 0.0), {})
     both = {name: changes.linear[name] + changes.nonlinear[name] for name in fields}
     _, derivatives = jax.jvp(equation.energies, (fields,), (both,))
-    budget = equation.budget(fields, changes)
+    budget = equation.report.budget(fields, changes)
     for name, derivative in derivatives.items():
         size = max(abs(float(rate)) for rate in budget[name].values())
         np.testing.assert_allclose(sum(budget[name].values()), derivative, atol=1e-12 * size, err_msg=name)
@@ -43,12 +44,12 @@ def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
 def test_causes_that_change_nothing_are_left_out():
     """Rotation changes no energy; buoyancy moves it between its parts and leaves the sum."""
     equation, fields = stratified()
-    columns = equation.budget_columns()
+    columns = budget_columns(equation)
     assert not {"energy_from_linear", "kinetic_from_linear", "energy_from_buoyancy"} & set(columns)
     assert {"energy_from_viscosity", "energy_from_diffusion", "kinetic_from_buoyancy"} <= set(columns)
     assert "kinetic_from_diffusion" not in columns
     np.testing.assert_allclose(
-        equation.budget(fields, Changes(fields, fields, {}))["kinetic"]["viscosity"],
+        equation.report.budget(fields, Changes(fields, fields, {}))["kinetic"]["viscosity"],
         -0.1 * 2 * equation.series(fields, 0.0)["enstrophy"], rtol=1e-12,
     )  # fmt: skip
 
@@ -79,12 +80,12 @@ def test_linear_terms_that_change_no_energy_have_no_column(lines, fields, change
         values[name] = jnp.asarray(rng.normal(size=of.shape) + imaginary, of.dtype)
     state = equation.from_physical(values)
     change = jax.jvp(equation.energies, (state,), (equation.linear().apply(state),))[1]["both"]
-    size = equation.energies(state)["both"]
+    size = equation.report.energies(state)["both"]
     assert bool(abs(change) > 1e-3 * size) is changed
-    assert ("both_from_linear" in equation.budget_columns()) is changed
+    assert ("both_from_linear" in budget_columns(equation)) is changed
     if changed:
         zeros = jax.tree.map(jnp.zeros_like, state)
-        found = equation.budget(state, Changes(equation.linear().apply(state), zeros, {}))["both"]["linear"]
+        found = equation.report.budget(state, Changes(equation.linear().apply(state), zeros, {}))["both"]["linear"]
         np.testing.assert_allclose(found, change, rtol=1e-12)
 
 
@@ -105,7 +106,7 @@ def test_columns_are_the_means_that_the_text_says():
         "mean_b": b.mean() ** 2,
         "cfl": 0.01 * equation.rate(fields),
     }
-    assert list(row) == list(expected) == list(equation.series_units())
+    assert list(row) == list(expected) == list(equation.report.units())
     for name, value in expected.items():
         np.testing.assert_allclose(row[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.equations import Written
+from solver.equations import Equation
 from solver.written import Text, WrittenError
 
 Q = {"q": "u + 1j*v"}
@@ -13,7 +13,7 @@ Q = {"q": "u + 1j*v"}
 
 def equation(write, grid, fields=("u", "v"), **others):
     ranks = {name: "wavefunction" if name == "E" else "scalar" for name in fields}
-    of_text = type("OfText", (Written,), {"text": Text(write=write, fields=ranks, **others)})
+    of_text = type("OfText", (Equation,), {"text": Text(write=write, fields=ranks, **others)})
     return of_text(grid)
 
 
@@ -25,7 +25,7 @@ def change_and_columns(of, seed=2):
         waves[name] = jnp.asarray(values if field.real else values + 1j * rng.normal(size=values.shape))
     fields = of.from_physical(waves)
     linear, nonlinear = of.linear().apply(fields), of.nonlinear(fields, 0.0)
-    return {name: np.asarray(linear[name] + nonlinear[name]) for name in fields}, of.columns(fields)
+    return {name: np.asarray(linear[name] + nonlinear[name]) for name in fields}, of.report.columns(fields)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_an_operator_on_what_has_no_plain_parts_is_refused(make_grid, write):
 )
 def test_complex_parameters_that_real_fields_hold_as_they_are_are_refused(make_grid, write, fields):
     ranks = {name: "wavefunction" if name == "E" else "scalar" for name in fields}
-    of_text = type("OfText", (Written,), {"text": Text(write=write, fields=ranks)})
+    of_text = type("OfText", (Equation,), {"text": Text(write=write, fields=ranks)})
     assert of_text(make_grid((8,), devices=1), a=0.5).a == 0.5
     with pytest.raises(ValueError, match=r"a 0.1j: a finite number is needed, which is not complex"):
         of_text(make_grid((8,), devices=1), a=0.1j)
@@ -129,7 +129,7 @@ def test_parts_of_complex_parameters_in_what_is_reported(make_grid):
     [x] = map(np.asarray, equation.grid.coordinates())
     E = np.exp(2j * x) + 0.3 * np.sin(x)
     slope = 2j * np.exp(2j * x) + 0.3 * np.cos(x)
-    row = equation.columns(equation.from_physical({"E": jnp.asarray(E[None])}))
+    row = equation.report.columns(equation.from_physical({"E": jnp.asarray(E[None])}))
     for name in ("e", "whole"):
         np.testing.assert_allclose(row[name], ((0.3 + 0.7j) * E.conj() * slope).mean().real, rtol=1e-12)
 
@@ -157,7 +157,7 @@ def test_columns_take_real_and_complex_fields_through_the_points(make_grid):
     equation = text(make_grid((16,), devices=1))
     [x] = map(np.asarray, equation.grid.coordinates())
     E, n = np.exp(2j * x), np.sin(2 * x) + 0.3
-    row = equation.columns(equation.from_physical({"E": jnp.asarray(E[None]), "n": jnp.asarray(n[None])}))
+    row = equation.report.columns(equation.from_physical({"E": jnp.asarray(E[None]), "n": jnp.asarray(n[None])}))
     np.testing.assert_allclose(row["together"], (abs(E + 1j * n) ** 2).mean(), rtol=1e-12)
 
 
@@ -166,14 +166,14 @@ def test_the_axes_of_an_operator_are_no_place(make_grid):
     equation = text(make_grid((12, 10), devices=1))
     x, y = map(np.asarray, equation.grid.coordinates())
     u = np.sin(x) * (1 + np.cos(y)) + 0.5 * np.cos(y) + 0 * x
-    row = equation.columns(equation.from_physical({"u": jnp.asarray(u[None])}))
+    row = equation.report.columns(equation.from_physical({"u": jnp.asarray(u[None])}))
     np.testing.assert_allclose(row["of_means"], (u.mean(0) ** 2).mean(), rtol=1e-12)
     np.testing.assert_allclose(row["slope"], ((np.cos(x) * (1 + np.cos(y))) ** 2).mean() / 2, rtol=1e-12)
 
 
 def test_complex_fields_beside_real_ones_may_hold_complex_parameters(make_grid):
     write = ["dt(u) = -abs(a*u)*u", "dt(E) = a*lap(E)"]
-    of_text = type("OfText", (Written,), {"text": Text(write=write, fields={"u": "scalar", "E": "wavefunction"})})
+    of_text = type("OfText", (Equation,), {"text": Text(write=write, fields={"u": "scalar", "E": "wavefunction"})})
     assert of_text(make_grid((8,), devices=1), a=1 + 1j).a == 1 + 1j
 
 

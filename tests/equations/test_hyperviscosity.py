@@ -74,7 +74,7 @@ def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):
     state = run(damped, initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0)), 0.4, 0.01, IFRK4())
     integrals = {name: float(value) for name, value in state.budget.items()}
     assert integrals.keys() == {"energy_from_viscosity", "energy_from_drag"}
-    energy = float(damped.energies(state.field)["energy"])
+    energy = float(damped.report.energies(state.field)["energy"])
     assert abs(imbalance("energy", float(state.energies["energy"]), energy, integrals)) < 1e-7
     assert max(integrals.values()) < -0.03
     row, plain = series(damped, state), series(NavierStokes(grid, 0.02), state)

@@ -14,8 +14,9 @@ from solver.assemble.build import Assembly
 from solver.assemble.registry import Registry
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
-from solver.equations import reporting
 from solver.equations.budget import BUDGET
+from solver.equations.energy_budget import budget_columns
+from solver.equations.forcings import start_forcings
 from solver.outputs.transfer import Transfer, invariant_transfer
 
 REGISTRY = Registry()
@@ -101,12 +102,12 @@ def test_energies_change_by_their_budget(tmp_path, name, d):
     if forced:
         forcing = {first: sw.forcing.ConstantPower(0.3)}
         equation = type(equation)(**{**_parameters(equation), "forcing": forcing})
-    columns = equation.budget_columns()
+    columns = budget_columns(equation)
     assert columns
 
     @jax.jit
     def both(fields):
-        driven = equation.at_step(equation.start_forcing((), fields))
+        driven = equation.at_step(start_forcings(equation, (), fields))
         total = driven.nonlinear({**fields, BUDGET: jnp.zeros(len(columns))}, np.zeros(()))
         rates = dict(zip(sorted(columns), total.pop(BUDGET), strict=True))
         _, changes = jax.jvp(equation.energies, (fields,), (added(equation.linear().apply(fields), total),))
@@ -141,7 +142,7 @@ def test_what_is_conserved_drifts_no_more_than_the_stepper_errs(tmp_path, name, 
     for step in (2e-3, 1e-3):
         state = sw.integrate(run.equation, run.stepper, start, step=step, steps=round(16e-3 / step))
         now = run.equation.conserved(state.field)
-        sizes = reporting.conserved_scales(run.equation, start.field)
+        sizes = run.equation.report.conserved_scales(start.field)
         size = {q: max(abs(float(v)), float(sizes.get(q, 0.0))) for q, v in start.conserved.items()}
         drifts.append({q: abs(float(now[q]) - float(v)) / size[q] for q, v in start.conserved.items()})
     for q, drift in drifts[1].items():
@@ -157,7 +158,7 @@ def test_transfers_are_the_time_derivative_of_the_spectrum(tmp_path, name, d):
     equation, fields = assembled(tmp_path, name, d)
 
     def spectra(fields):
-        invariants = equation.invariants(fields)
+        invariants = equation.report.invariants(fields)
         return {q: 0.5 * invariant_transfer(equation, conjugate, fields) for q, conjugate in invariants.items()}
 
     @jax.jit
@@ -209,7 +210,7 @@ def test_invariants_are_the_quantities_of_the_series(make_grid):
 
     @jax.jit
     def both(equation, fields):
-        invariants = equation.invariants(fields)
+        invariants = equation.report.invariants(fields)
         halves = {q: 0.5 * invariant_transfer(equation, g, fields).sum() for q, g in invariants.items()}
         return equation.series(fields, 0.1), halves
 

@@ -109,7 +109,7 @@ def test_what_is_reported(make_grid):
     assert float(equation.spectra(state.field)["envelope_energy"].sum()) == pytest.approx(float(row["envelope_energy"]))
     snapshot = equation.snapshot(state.field)
     assert list(snapshot) == ["envelope_real", "envelope_imag", "density"]
-    assert equation.snapshot_units()["envelope_imag"] == "volt/length"
+    assert equation.report.snapshot_units()["envelope_imag"] == "volt/length"
 
 
 def test_checkpoints_on_other_devices(make_grid, tmp_path):

@@ -131,7 +131,7 @@ def test_diagnostics_of_a_known_flow(make_grid):
     equation = NavierStokes(grid, viscosity=0.02)
     state = sw.initial_state(equation, IFRK4(), initial.TaylorGreen()(grid))
     row = series(equation, state, 0.1)
-    assert list(equation.series_units()) == ["energy", "enstrophy", "dissipation", "max_divergence", "kmax_eta", "cfl"]
+    assert list(equation.report.units()) == ["energy", "enstrophy", "dissipation", "max_divergence", "kmax_eta", "cfl"]
     assert row["energy"] == pytest.approx(0.125)
     assert row["enstrophy"] == pytest.approx(0.375)
     assert row["dissipation"] == pytest.approx(2 * 0.02 * 0.375)
@@ -141,9 +141,9 @@ def test_diagnostics_of_a_known_flow(make_grid):
     u = np.abs(np.sin(x)[:, None] * np.cos(x)) + np.abs(np.cos(x)[:, None] * np.sin(x))
     assert row["cfl"] == pytest.approx(0.1 * u.max() / dx)
     assert row["kmax_eta"] == pytest.approx(7 * (0.02**3 / 0.015) ** 0.25)
-    assert equation.warnings({"kmax_eta": 0.9})
-    assert not equation.warnings({"kmax_eta": 1.1})
-    assert equation.warnings({"kmax_eta": 0.9996})[0].startswith("k_max·η = 0.9996 is below 1")
+    assert equation.report.warnings({"kmax_eta": 0.9})
+    assert not equation.report.warnings({"kmax_eta": 1.1})
+    assert equation.report.warnings({"kmax_eta": 0.9996})[0].startswith("k_max·η = 0.9996 is below 1")
 
 
 @pytest.mark.thorough
@@ -160,14 +160,14 @@ def test_enstrophy_is_that_of_the_curl_where_all_modes_are_kept(make_grid, d):
     k = np.meshgrid(*[np.where(2 * abs(q) == len(q), 0, q) for q in numbers], indexing="ij")
     across = [k[i] * hats[j] - k[j] * hats[i] for i in range(d) for j in range(i)]
     expected = 0.5 * np.sum(np.abs(across) ** 2)
-    np.testing.assert_allclose(equation.columns({"velocity": u_hat})["enstrophy"], expected, rtol=1e-12)
+    np.testing.assert_allclose(equation.report.columns({"velocity": u_hat})["enstrophy"], expected, rtol=1e-12)
     fields = {"velocity": u_hat, "buoyancy": 0 * u_hat[:1]}
-    np.testing.assert_allclose(buoyant.columns(fields)["enstrophy"], expected, rtol=1e-12)
+    np.testing.assert_allclose(buoyant.report.columns(fields)["enstrophy"], expected, rtol=1e-12)
     if d == 2:
         np.testing.assert_allclose(np.sum(equation.spectra({"velocity": u_hat})["enstrophy"]), expected, rtol=1e-12)
     k2 = sum(np.square(q) for q in np.meshgrid(*numbers, indexing="ij"))
     lost = 0.02 * np.sum(k2 * np.abs(hats) ** 2)
-    np.testing.assert_allclose(equation.columns({"velocity": u_hat})["dissipation"], lost, rtol=1e-12)
+    np.testing.assert_allclose(equation.report.columns({"velocity": u_hat})["dissipation"], lost, rtol=1e-12)
 
 
 def test_wrong_parameters_are_refused(make_grid):

@@ -135,7 +135,7 @@ def test_walls_of_cahn_hilliard_stand(make_grid):
     equation = CahnHilliard(grid, 0.8, 0.5)
     walls = initial.Ball(radius=7.5, width=1.0)(grid)
     np.testing.assert_allclose(only(equation, after(equation, walls, 5.0, 0.1)), walls[0], atol=1e-5)
-    assert equation.warnings({}) == []
+    assert equation.report.warnings({}) == []
     [warning] = CahnHilliard(make_grid((16,), devices=1, lengths=30.0)).warnings({})
     assert warning == "√(2κ) k_max = 1.48 is below 2: walls are not resolved"
 
@@ -179,7 +179,7 @@ def test_plane_waves_turn_at_their_frequency(make_grid):
     assert float(row["mean_square"]) == pytest.approx(1 - q2)
     assert float(row["cfl"]) == pytest.approx(0.1 * (1 - q2) * np.sqrt(1.25))
     snapshot = equation.snapshot(equation.from_physical({"amplitude": start}))
-    assert list(snapshot) == list(equation.snapshot_units()) == ["amplitude_real", "amplitude_imag", "modulus"]
+    assert list(snapshot) == list(equation.report.snapshot_units()) == ["amplitude_real", "amplitude_imag", "modulus"]
 
 
 # ---- all of them ------------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def test_helicities_are_those_of_the_invariants(make_grid):
     flow = HallMHD(make_grid((12, 14, 10), devices=2), 0.1, 0.1, 0.4)
     fields = {name: jnp.where(flow.grid.k_squared() == 0, 0, u_hat) for name, u_hat in random_fields(flow).items()}
     row = flow.series(fields, 0.1)
-    for name, conjugate in flow.invariants(fields).items():
+    for name, conjugate in flow.report.invariants(fields).items():
         half = sum(0.5 * sw.diagnostics.mean_product(fields[field], g, flow.grid) for field, g in conjugate.items())
         np.testing.assert_allclose(half, row[name], rtol=1e-11)
 
@@ -266,7 +266,7 @@ def test_flux_and_resistive_dissipation_are_what_changes_the_energies(make_grid,
     for name, value in expected.items():
         np.testing.assert_allclose(row[name], value, rtol=1e-12, err_msg=name)
     changes = Changes(equation.linear().apply(fields), equation.nonlinear(fields, 0.0), {})
-    budget = equation.budget(fields, changes)
+    budget = equation.report.budget(fields, changes)
     causes = {"coupling", "gradient", "viscosity", "diffusivity"}
     assert (set(budget["energy"]), set(budget["potential_enstrophy"])) == (causes, causes - {"coupling"})
     for energy in budget:

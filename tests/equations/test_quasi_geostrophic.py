@@ -202,7 +202,7 @@ def test_budget_of_two_layers_under_shear(make_grid):
     still = TwoLayerQuasiGeostrophic(grid, 3.0, 0.0, 1.0, 0.2, 1e-4, 2)
     nothing = {name: 0 * q for name, q in state.field.items()}
     changes = Changes(still.linear().apply(state.field), nothing, {})
-    rates = still.budget(state.field, changes)["energy"]
+    rates = still.report.budget(state.field, changes)["energy"]
     assert abs(float(rates["shear"])) < 1e-13 * abs(float(rates["drag"])), "waves change no energy"
     assert float(rates["drag"]) < 0
     assert float(rates["hyperviscosity"]) < 0

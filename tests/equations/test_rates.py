@@ -8,7 +8,7 @@ import pytest
 import solver as sw
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED
-from solver.equations import Equation, SplitEquation, Written
+from solver.equations import Equation, SplitEquation
 from solver.equations.write import write
 from solver.fft.cost import transforms_in
 from solver.loop import FixedStep, KeepCFL, Schedule, trace_advance
@@ -59,8 +59,8 @@ def test_both_are_what_each_is(make_grid, name, d):
 def test_which_equations_share_their_transforms():
     """All but one, whose rate is that of a flow which stands still."""
     classes = {name: entry.cls for name, entry in ENTRIES.items() if issubclass(entry.cls, Equation)}
-    assert {name for name, cls in classes.items() if cls.rate is not Written.rate} == {"advection-diffusion"}
-    assert {name for name, cls in classes.items() if cls.nonlinear is not Written.nonlinear} == set()
+    assert {name for name, cls in classes.items() if cls.rate is not Equation.rate} == {"advection-diffusion"}
+    assert {name for name, cls in classes.items() if cls.nonlinear is not Equation.nonlinear} == set()
 
 
 FOUND = [REGISTRY.find("stepper", name) for name in REGISTRY.names("stepper")]
@@ -192,7 +192,7 @@ def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
     equation = write("dt(c) = lap(c**3)", {"c": "scalar"})(grid)
     stepper = sw.steppers.IFRK4()
     start = sw.initial_state(equation, stepper, {"c": 0.1 * jnp.cos(grid.coordinates()[0])[None]})
-    assert list(equation.series(start.field, 0.1)) == ["energy"] == list(equation.series_units())
+    assert list(equation.series(start.field, 0.1)) == ["energy"] == list(equation.report.units())
     sw.integrate(equation, stepper, start, step=1e-4, steps=1)
     with pytest.raises(ValueError, match="act on a wavenumber k as k\\^2; a fixed step or a tolerance is needed"):
         sw.integrate(equation, stepper, start, cfl=0.5, end=1.0, max_steps=3)

@@ -97,9 +97,9 @@ def test_budgets_have_all_that_changes_an_energy(make_grid, case):
     equation = flow(make_grid((12, 10), devices=2), more, **({"a": 0.8} if more else {}))
     fields = noise(equation)
     linear, nonlinear = equation.linear().apply(fields), equation.nonlinear(fields, 0.3)
-    budget = equation.budget(fields, Changes(linear, nonlinear, {}))["energy"]
+    budget = equation.report.budget(fields, Changes(linear, nonlinear, {}))["energy"]
     whole = {name: linear[name] + nonlinear[name] for name in fields}
-    _, change = jax.jvp(equation.energies, (fields,), (whole,))
+    _, change = jax.jvp(equation.report.energies, (fields,), (whole,))
     assert budget.keys() == causes
     np.testing.assert_allclose(sum(budget.values()), change["energy"], rtol=1e-10)
 
@@ -109,8 +109,8 @@ def test_budgets_of_texts_without_products_have_what_stands_outside_of_l(make_gr
     equation = sw.write(f"dt(u) = lap(u) {term}", {"u": "scalar"})(make_grid((16,), devices=1), a=0.8)
     fields = noise(equation)
     linear, nonlinear = equation.linear().apply(fields), equation.nonlinear(fields, 0.3)
-    budget = equation.budget(fields, Changes(linear, nonlinear, {}))["energy"]
-    _, change = jax.jvp(equation.energies, (fields,), ({"u": linear["u"] + nonlinear["u"]},))
+    budget = equation.report.budget(fields, Changes(linear, nonlinear, {}))["energy"]
+    _, change = jax.jvp(equation.report.energies, (fields,), ({"u": linear["u"] + nonlinear["u"]},))
     assert budget.keys() == {"linear", "nonlinear"}
     np.testing.assert_allclose(sum(budget.values()), change["energy"], rtol=1e-10)
 
@@ -138,11 +138,11 @@ def test_complex_factors_of_columns_count(make_grid):
     a, b = (np.asarray(equation.to_physical(fields)[name])[0] for name in ("A", "B"))
     slope = np.fft.ifft(1j * np.fft.fftfreq(16, 1 / 16) * np.fft.fft(a))
     exact = {"momentum": (1j * a.conj() * slope).mean().real, "mixed": (a.conj() * b * (1 + 2j)).mean().real}
-    columns, spectra = equation.columns(fields), equation.spectra(fields)
+    columns, spectra = equation.report.columns(fields), equation.spectra(fields)
     for name, value in exact.items():
         np.testing.assert_allclose(columns[name], value, rtol=1e-12)
         np.testing.assert_allclose(np.asarray(spectra[name]).sum(), value, rtol=1e-12)
-    moved = equation.invariants(fields)["mixed"]
+    moved = equation.report.invariants(fields)["mixed"]
     derivative = {name: np.vdot(np.asarray(moved[name]), np.asarray(fields[name])).real for name in ("A", "B")}
     for value in derivative.values():  # the form is linear in each of both
         np.testing.assert_allclose(value, exact["mixed"], rtol=1e-12)
@@ -194,7 +194,7 @@ def test_columns_of_places_and_of_fields_of_both_kinds(make_grid):
     equation = sw.write("dt(u) = lap(u) - u*dx(u)", {"u": "scalar"}, series=series)(make_grid((16,), devices=1))
     fields = noise(equation)
     u, x = np.asarray(equation.to_physical(fields)["u"])[0], np.arange(16) * np.pi / 8
-    columns = equation.columns(fields)
+    columns = equation.report.columns(fields)
     np.testing.assert_allclose(columns["first"], (x * u * u).mean(), rtol=1e-12)
     np.testing.assert_allclose(columns["second"], (x * u).mean() * u.mean(), rtol=1e-12)
     text, both = ["dt(A) = 1j*lap(A)", "dt(u) = lap(u)"], {"A": "wavefunction", "u": "scalar"}
@@ -202,7 +202,7 @@ def test_columns_of_places_and_of_fields_of_both_kinds(make_grid):
     fields = noise(mixed)
     points = {name: np.asarray(of)[0] for name, of in mixed.to_physical(fields).items()}
     exact = (points["A"].conj() * points["u"]).mean().real
-    np.testing.assert_allclose(mixed.columns(fields)["both"], exact, rtol=1e-12)
+    np.testing.assert_allclose(mixed.report.columns(fields)["both"], exact, rtol=1e-12)
 
 
 WRONG = {

@@ -61,7 +61,7 @@ def test_a_symmetric_tensor_is_stretched_as_all_its_components_are():
     lengths = tuple(2.0 + i for i in range(len(shape)))
     equation = OLDROYD_B(sw.Grid(shape, lengths, mesh=sw.device_mesh(range(2))), nu=0.1, s=0.3, lam=2.0)
     d = len(shape)
-    assert equation.component_names("c") == (
+    assert equation.space("c").component_names == (
         ("c_xx", "c_xy", "c_yy") if d == 2 else ("c_xx", "c_xy", "c_xz", "c_yy", "c_yz", "c_zz")
     )
     values, fields = random_fields(equation)
@@ -90,7 +90,7 @@ def test_what_is_counted_of_a_symmetric_tensor_counts_all_its_components():
     equation = OLDROYD_B(sw.Grid((16, 18), mesh=sw.device_mesh([0])), nu=0.1, s=0.3, lam=2.0)
     values, fields = random_fields(equation)
     energy = 0.5 * np.mean(np.sum(symmetric(values["c"], 2) ** 2, axis=(0, 1)))
-    counted = jax.jit(lambda f: (equation.series(f, 0.1), equation.spectra(f), equation.invariants(f)))
+    counted = jax.jit(lambda f: (equation.series(f, 0.1), equation.spectra(f), equation.report.invariants(f)))
     row, spectra, invariants = counted(fields)
     assert row["c_energy"] == pytest.approx(energy, rel=1e-13)
     assert np.sum(spectra["c_energy"]) == pytest.approx(energy, rel=1e-13)
@@ -104,7 +104,7 @@ def test_what_is_counted_of_a_symmetric_tensor_counts_all_its_components():
 def test_a_tensor_that_is_not_symmetric():
     lengths = (2.0, 3.0)
     equation = STRETCHED(sw.Grid((16, 18), lengths, mesh=sw.device_mesh([0])), r=0.7)
-    assert equation.component_names("a") == ("a_xx", "a_xy", "a_yx", "a_yy")
+    assert equation.space("a").component_names == ("a_xx", "a_xy", "a_yx", "a_yy")
     values, fields = random_fields(equation)
     a = values["a"].reshape(2, 2, 16, 18)
     v = np.sum(np.stack([gradient(a[i], lengths)[i] for i in range(2)]), axis=0)
@@ -139,7 +139,7 @@ def test_functions_of_the_users_are_carried_out_at_the_points():
         components={"u": ["density"]},
     )
     equation = cls(sw.Grid((16, 12), dealias="none", mesh=sw.device_mesh([0])), d=0.1, a=2.0)
-    assert equation.component_names("u") == ("density",)
+    assert equation.space("u").component_names == ("density",)
     assert "hill" in equation.why_no_rate
     values, fields = random_fields(equation)
     u, x = values["u"], np.asarray(equation.grid.coordinates()[0])

@@ -171,7 +171,7 @@ def test_phase_shifts_take_aliases_out_of_a_flow(make_grid, rule):
         equation = flow(make_grid, (16, 16), dealias, 2, 0.0)
         state = sw.initial_state(equation, IFRK2(), sw.sample(start, equation.grid), seed=0)
         end = advanced(equation, state, 0.02, 0.001)
-        drift[dealias] = abs(float(equation.energies(end.field)["energy"] / state.energies["energy"]) - 1)
+        drift[dealias] = abs(float(equation.report.energies(end.field)["energy"] / state.energies["energy"]) - 1)
     assert drift[rule] < 0.05 * drift["none"], drift
 
 

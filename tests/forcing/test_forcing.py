@@ -10,6 +10,7 @@ import solver as sw
 from solver import initial
 from solver.diagnostics import mean_product, mean_square
 from solver.equations import MHD, Boussinesq, NavierStokes
+from solver.equations.forcings import advance_forcings, start_forcings
 from solver.forcing import ConstantPower, FlowRate, OrnsteinUhlenbeck, Uniform
 from solver.steppers import ETDRK2, IFRK2, IFRK4
 
@@ -80,9 +81,9 @@ def test_the_random_force_of_any_field_has_its_rms_and_memory(make_grid, name):
 
     @jax.jit
     def of_key(key):
-        states = [equation.start_forcing(key, fields)]
+        states = [start_forcings(equation, key, fields)]
         for step in range(2):
-            states.append(equation.advance_forcing(states[-1], key, step, 0.2))
+            states.append(advance_forcings(equation, states[-1], key, step, 0.2))
         f = [equation.forcing[name].force(state[name], fields[name], grid) for state in states]
         return jnp.stack([mean_square(f[2], grid), mean_product(f[0], f[1], grid), mean_product(f[0], f[2], grid)])
 

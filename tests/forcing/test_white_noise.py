@@ -132,7 +132,7 @@ def test_a_long_run_stays_real_solenoidal_and_of_its_energy(make_grid):
     state = sw.initial_state(flow, LSRK3(), jnp.zeros((2, 16, 12)), seed=4)
     energies = []
     for later in sw.evolve(flow, LSRK3(), state, end=1000.0, step=0.5, chunk=20):
-        energies.append(float(flow.energies(later.field)["energy"]))
+        energies.append(float(flow.report.energies(later.field)["energy"]))
     u = later.field["velocity"]
     assert u.dtype == np.complex64
     np.testing.assert_allclose(hermitian(u, grid), u, atol=1e-8)
@@ -149,7 +149,7 @@ def test_power_and_budget_of_forced_turbulence(make_grid, control):
     u = sw.initial.RandomPhase(energy=0.1, peak=2.0)(grid, VELOCITY, jax.random.key(0))
     state = sw.initial_state(flow, IFRK4(), u, seed=3)
     *_, end = sw.evolve(flow, IFRK4(), state, end=3.0, **control)
-    now = float(flow.energies(end.field)["energy"])
+    now = float(flow.report.energies(end.field)["energy"])
     budget = {name: float(value) for name, value in end.budget.items()}
     assert abs(imbalance("energy", float(state.energies["energy"]), now, budget)) < 1e-5
     # a step adds Σ Re û* δ̂ over the forced modes, of variance 2 P E dt over their number
@@ -171,7 +171,7 @@ def test_mean_power_over_members_whatever_the_flow_does(make_grid):
     def gained(key):
         driven = flow.at_step({"velocity": ()}, key, 0)
         after = driven.kicked(u, driven.prepare_kicks(dt))
-        return flow.energies(after)["energy"] - flow.energies(u)["energy"]
+        return flow.report.energies(after)["energy"] - flow.report.energies(u)["energy"]
 
     gains = np.asarray(jax.jit(jax.vmap(gained))(jax.random.split(jax.random.key(0), 20_000)))
     sampling = 4 * gains.std() / np.sqrt(len(gains))
@@ -185,7 +185,7 @@ def test_budgets_of_coupled_fields_close(make_grid, name):
     still = {n: jnp.zeros(shape) for n, shape in equation.physical_shapes().items()}
     first = sw.initial_state(equation, IFRK3(), still, seed=1)
     *_, state = sw.evolve(equation, IFRK3(), first, end=0.5, step=0.025)
-    energies = {column: float(value) for column, value in equation.energies(state.field).items()}
+    energies = {column: float(value) for column, value in equation.report.energies(state.field).items()}
     integrals = {column: float(value) for column, value in state.budget.items()}
     for column, now in energies.items():
         assert abs(integrals[f"{column}_from_forcing"]) > 1e-4 * now
@@ -355,7 +355,7 @@ def test_own_noise_and_own_kicks(make_grid):
     *_, state = sw.evolve(heat, IFRK2(), state, end=0.4, step=0.1)
     jumped = np.where((k2 > 0) & (k2 < 2) & np.asarray(grid.is_kept()), 0.4, 0)
     np.testing.assert_allclose(np.asarray(state.field["c"])[0], jumped, atol=1e-15)
-    energy = float(heat.energies(state.field)["half"])
+    energy = float(heat.report.energies(state.field)["half"])
     assert float(state.budget["half_from_forcing"]) == pytest.approx(energy, rel=1e-12)
 
 

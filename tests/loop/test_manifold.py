@@ -11,7 +11,7 @@ import pytest
 from test_same_bits import PAIRS, build
 
 import solver as sw
-from solver.equations.system import PeriodicSystem
+from solver.equations.any_equation import AnyEquation
 from solver.loop import BlowUp
 from solver.spaces.field import Field
 from solver.spaces.manifold import distances
@@ -154,7 +154,7 @@ def test_a_term_that_no_real_field_has_is_refused_before_the_first_step(make_gri
 @pytest.mark.slow
 def test_the_watch_warns_and_ends_a_run(make_grid, tmp_path, monkeypatch):
     """Where nothing put the state back, a row of the series would say so."""
-    monkeypatch.setattr(PeriodicSystem, "to_manifold", lambda self, fields: fields)
+    monkeypatch.setattr(AnyEquation, "to_manifold", lambda self, fields: fields)
     grid = make_grid((16, 12), devices=2)
     flow, stepper = sw.equations.NavierStokes(grid, viscosity=0.01), sw.steppers.IFRK2()
     start = sw.initial.RandomPhase(energy=0.5, peak=2.0)(grid, flow.fields["velocity"], jax.random.key(0))

@@ -28,6 +28,7 @@ def logical(u_hat, grid):
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize(("shape", "real"), [(s, n % 2 == 0) for n, s in enumerate(SHAPES)], ids=str)
 def test_a_key_gives_the_same_bits_however_modes_are_stored(make_grid, shape, real):
     drawn = []

@@ -17,7 +17,6 @@ from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.equations import SplitEquation
 from solver.equations.derived import derived_quantities
-from solver.equations.reporting import HasParts, HasVirial
 from solver.loop.energy import energy_of_all
 from solver.outputs.records import Records, _at_time, _values
 
@@ -31,8 +30,8 @@ NEEDS = {  # of an equation; other outputs are told by what they refuse alone
     "helicity": lambda equation: (
         equation.grid.dimensions == 3 and any(field.rank == "vector" for field in equation.fields.values())
     ),
-    "wave-vortex": lambda equation: isinstance(equation, HasParts),
-    "virial": lambda equation: isinstance(equation, HasVirial),
+    "wave-vortex": lambda equation: equation.report.parts is not None,
+    "virial": lambda equation: equation.report.virial is not None,
     "profile": lambda equation: not all(field.real for field in equation.fields.values()),
     **dict.fromkeys(
         ("spectra", "line-spectra", "modes", "domain-length", "extremes", "correlations", "pdfs"), lambda equation: True
@@ -441,7 +440,7 @@ def test_both_halves_of_a_symmetric_tensor_count(make_grid):
     stress = sw.sample(lambda x, y: (jnp.cos(x), jnp.cos(3 * x), 0 * x), flow.grid)
     fields = jax.jit(flow.from_physical)({"velocity": jnp.zeros((2, 12, 12)), "stress": stress})
     values = lambda output: _values(output, flow, fields, 0.0)  # noqa: E731
-    assert [name.rpartition("_")[2] for name in flow.component_names("stress")] == ["xx", "xy", "yy"]
+    assert [name.rpartition("_")[2] for name in flow.space("stress").component_names] == ["xx", "xy", "yy"]
     assert float(values(sw.outputs.PlaneSpectra())["stress"].sum()) == pytest.approx(0.5 * 1.5)
     assert float(values(sw.outputs.Correlations())["stress_variance"]) == pytest.approx(1.5)
     assert float(values(sw.outputs.DomainLength())["stress_length"]) == pytest.approx(2 * np.pi * 3 / (1 + 2 * 3))

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.equations import reporting
 from solver.equations.derived import derived_quantities
+from solver.equations.dissipation import dissipates, kinematic_viscosity
 
 NU = 0.1
 FLOWS = {
@@ -77,7 +77,7 @@ def test_a_run_has_one_dissipation_and_one_smallest_eddy(make_grid, name):
     start = vortices_3d if equation.fields[own[0]].rank == "vector" else scalar
     values = {n: sw.sample(start, grid) if n == own[0] else jnp.zeros((1, *grid.shape)) for n in own}
     fields = equation.from_physical(values)
-    [velocity, *_] = reporting.vectors(equation, fields).values()
+    [velocity, *_] = equation.report.vectors(fields).values()
     u = np.asarray(equation.transform.inverse(velocity))
     square = np.mean(np.sum(u**2, axis=0))
     for which, mean in means(equation, fields).items():
@@ -98,16 +98,16 @@ def test_a_run_has_one_dissipation_and_one_smallest_eddy(make_grid, name):
 def test_a_viscosity_is_known_by_what_it_does(make_grid):
     """ν of −ν|k|² whatever it is called; one in planes alone, or of a stress between components, is none."""
     grid = make_grid((8, 8, 8), devices=1)
-    assert reporting.kinematic_viscosity(named_otherwise(grid)) == NU
-    assert reporting.kinematic_viscosity(sw.equations.ReducedMHD(grid, viscosity=NU)) is None
+    assert kinematic_viscosity(named_otherwise(grid)) == NU
+    assert kinematic_viscosity(sw.equations.ReducedMHD(grid, viscosity=NU)) is None
     text = sw.write("dt(u) = -u@grad(u) + viscosity*dx(dx(u)) - nu*u", {"u": "vector"})
-    assert reporting.kinematic_viscosity(text(grid, viscosity=1.0, nu=1.0)) is None
+    assert kinematic_viscosity(text(grid, viscosity=1.0, nu=1.0)) is None
     gas = sw.write("dt(u) = -u@grad(u) + eta*(lap(u) + 3*grad(div(u)))", {"u": "vector"})(grid, eta=NU)
-    assert reporting.kinematic_viscosity(gas) == NU
-    assert not reporting.dissipates(gas)
+    assert kinematic_viscosity(gas) == NU
+    assert not dissipates(gas)
     stream = sw.write(
         "dt(lap(psi)) = -perp(psi)@grad(lap(psi)) + eps*lap(lap(psi)) - mu*lap(psi)",
         {"psi": "scalar"},
         vectors={"u": "perp(psi)"},
     )(make_grid((8, 8), devices=1), eps=NU, mu=3.0)
-    assert float(reporting.kinematic_viscosity(stream)) == pytest.approx(NU, rel=1e-14)
+    assert float(kinematic_viscosity(stream)) == pytest.approx(NU, rel=1e-14)

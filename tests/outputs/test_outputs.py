@@ -3,6 +3,7 @@
 import json
 import shutil
 import tomllib
+from dataclasses import replace
 
 import h5py
 import jax
@@ -265,8 +266,8 @@ class Sized(sw.equations.KortewegDeVries):
 
     name = "sized"
 
-    def conserved_scales(self, fields):
-        return {"mas": jnp.ones(())}
+    def reported(self, report):
+        return replace(report, conserved_scales=lambda fields: {"mas": jnp.ones(())})
 
 
 def test_sizes_of_what_is_not_conserved_are_refused():
@@ -438,11 +439,13 @@ class OwnColumns(NavierStokes):
 
     column = "dt"
 
-    def columns(self, fields):
-        return {**super().columns(fields), self.column: jnp.zeros(())}
-
-    def series_units(self):
-        return {**super().series_units(), self.column: "1"}
+    def reported(self, report):
+        before = super().reported(report)
+        return replace(
+            before,
+            columns=lambda fields: {**before.columns(fields), self.column: jnp.zeros(())},
+            units=lambda: {**before.units(), self.column: "1"},
+        )
 
 
 @pytest.mark.parametrize("column", ["step", "t", "dt", "rejected", "mass_drift"])

@@ -42,6 +42,7 @@ def system_of(table):
     lengths = [length(v) for v in (lengths if isinstance(lengths, list) else [lengths] * len(shape))]
     name, d = section["name"], len(shape)
     box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
+    box.epsilon = 2.0 ** (-23 if grid.get("precision") == "float32" else -52)
     if name in SPLIT:
         return Wavefunction(box, section)
     viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))

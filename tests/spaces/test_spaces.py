@@ -53,7 +53,7 @@ def test_cosine_series_are_those_of_a_mirrored_box(cls, devices, mirrored):
     *_, after = sw.evolve(equation, stepper, state, step=0.02, end=1.0)
     u = values(equation, after)
     np.testing.assert_allclose(u, mirrored, rtol=0, atol=2e-12)
-    energy = float(equation.energies(after.field)["energy"])
+    energy = float(equation.report.energies(after.field)["energy"])
     assert energy == pytest.approx(0.5 * float(jnp.mean(u * u)), rel=1e-13)
     grown = sum(map(float, after.budget.values()))
     assert grown == pytest.approx(energy - float(state.energies["energy"]), rel=1e-7)
@@ -162,7 +162,7 @@ def test_velocities_stored_as_streamfunctions(make_grid, devices):
     for equation in (flow, stored):
         state = sw.initial_state(equation, stepper, u)
         after = sw.integrate(equation, stepper, state, step=0.01, steps=20)
-        ends.append((equation.to_physical(after.field)["velocity"], equation.energies(after.field), after))
+        ends.append((equation.to_physical(after.field)["velocity"], equation.report.energies(after.field), after))
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0, atol=1e-12)
     assert ends[1][2].field["velocity"].shape == (1, *grid.spectral_shape)
     assert stored.snapshot(ends[1][2].field)["velocity"].shape == (2, *grid.physical_shape)

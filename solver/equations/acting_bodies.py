@@ -1,0 +1,89 @@
+"""What bodies and sponges do while an equation of a text is stepped: where they are, their strength, their rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from solver.bodies import Obstacles
+from solver.bodies.base import known
+from solver.equations.at_points import KEPT, AtPoints, of_scalar
+from solver.equations.companion import MOTION
+from solver.equations.turned import whole
+from solver.mesh import on_gpu, placed
+from solver.operators import Fields
+
+
+def fastest_decay(equation: Any) -> float:
+    """The largest rate at which N makes the fields decay [1/time], of what is known: of bodies, else 0."""
+    obstacles = getattr(equation, "obstacles", None)
+    if obstacles is None:
+        return 0.0
+    return max(known(one.fastest(obstacles.scene), 0.0) for one in obstacles.named.values())
+
+
+def at_motion(equation: Any, fields: Fields, t: ArrayLike | None = None) -> Any:
+    """An equation with the bodies that the flow moves where `fields` says that they are, at time t."""
+    obstacles = equation.obstacles
+    if MOTION not in fields or obstacles is None or not obstacles.free:
+        return equation
+    return eqx.tree_at(lambda e: e.bodies, equation, obstacles.at_motion(fields[MOTION], t))
+
+
+def with_bodies_at_rest(equation: Any) -> Any:
+    """An equation with what bodies at rest do at all points, as steps use it: made once for all of them.
+
+    Every device makes its own part. No communication.
+    """
+    obstacles, grid = equation.obstacles, equation.grid
+    made = {} if obstacles is None else _at_rest(obstacles, grid.coordinates())
+    if not made:
+        return equation
+    sharding, shape = grid.physical_sharding(), grid.physical_shape
+    everywhere = lambda values: placed(jnp.broadcast_to(jnp.asarray(values, grid.dtype), shape), sharding)  # noqa: E731
+    kept = {name: everywhere(values) for name, values in made.items()}
+    return eqx.tree_at(lambda e: e.kept_of_bodies, equation, kept, is_leaf=lambda leaf: leaf is None)
+
+
+def _at_rest(obstacles: Obstacles, at: Any) -> dict[str, Any]:
+    """The strength of bodies at rest, and what is done to scalars if that does not depend on time, by function."""
+    made = {KEPT: obstacles.at_rest(at)} if any(o.is_at_rest for o in obstacles.named.values()) else {}
+    scalars = {name for name, _ in obstacles.conditions} if obstacles.scalars_are_at_rest else set()
+    for scalar in sorted(scalars):
+        made |= of_scalar(obstacles, scalar, at, 0.0)
+    return made
+
+
+def with_moving_bodies(
+    equation: Any, function: AtPoints, numbers: Mapping[str, Any], places: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """Places, with what bodies do there as arrays where they move: CPUs would work it out once for each product."""
+    obstacles, grid = equation.obstacles if function.has_obstacles else None, equation.grid
+    if obstacles is None or places is None or not obstacles.move or on_gpu(grid.mesh):
+        return places
+    arrays = function.obstacles_at_points(numbers, places, grid.physical_shape)
+    sharding = grid.physical_sharding()
+    others = {name: place for name, place in places.items() if name != KEPT}  # which is part of an array now
+    return others | {name: placed(a.astype(grid.dtype), sharding) for name, a in arrays.items()}
+
+
+def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
+    """What bodies add to the rate [1/time]: 1/η, and κk²/4 of scalars that do not pass a surface, k the largest.
+
+    With a CFL number of ½ every stepper is stable.
+
+    Args:
+        equation: of a text.
+        on_grid: its `Evaluation`.
+    """
+    obstacles = equation.obstacles
+    if obstacles is None:
+        return 0.0
+    sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
+    modes, diffusivities = on_grid.modes(0.0), equation.text.scalars_at_bodies if sealed else {}
+    values = [jnp.abs(whole(modes.value(diffusivities[name]))) for name in sorted(sealed)]
+    return obstacles.fastest() + sum((value * equation.grid.k_corner**2 / 4 for value in values), start=0.0)

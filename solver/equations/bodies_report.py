@@ -1,0 +1,62 @@
+"""What is reported of bodies in the flow of an equation of a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.acting_bodies import at_motion
+from solver.equations.budget import Budget
+from solver.equations.evaluation import Evaluation
+from solver.equations.on_bodies import forces, units, velocity_and_change, warnings
+from solver.equations.report import BodiesReport, Mask
+from solver.operators import Fields
+from solver.written.energies import vector_of
+
+
+def report_of_bodies(equation: Any) -> BodiesReport | None:
+    """What is reported of the bodies and sponges of an equation; None where there are none."""
+    obstacles = equation.obstacles
+    if obstacles is None:
+        return None
+    return BodiesReport(
+        forces=lambda fields, t: _forces(equation, fields, t),
+        units=lambda: units(obstacles, equation.grid.dimensions) if equation.text.penalised else {},
+        warnings=lambda row, t: warnings(obstacles, row, t),
+        mask=lambda fields: _mask(equation, fields),
+    )
+
+
+def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+    """Forces and torques on the bodies by column of the series; costs an evaluation of N."""
+    placed, name = at_motion(equation, fields, t), equation.text.penalised
+    obstacles = placed.obstacles
+    if not obstacles.bodies or not name:
+        return {}
+    if name in equation.fields:
+        linear = equation.linear().apply(equation.fields_alone(fields))
+        u, change = velocity_and_change(placed, fields, linear, equation.nonlinear(fields, t))
+    else:
+        on_grid = Evaluation(equation)
+        hats = jnp.stack([on_grid.rows(fields).whole(part) for part in vector_of(name, on_grid.worked.less)])
+        u = equation.transform.inverse(hats)
+        change = jnp.zeros_like(u)
+    return forces(obstacles, equation.grid, u, change, t)
+
+
+def _mask(equation: Any, fields: Fields) -> Mask | None:
+    obstacles = at_motion(equation, fields).obstacles
+    return obstacles.mask if obstacles.bodies else None
+
+
+def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
+    """A budget in which `body` holds what bodies do, where nothing else in N changes an energy."""
+    if equation.obstacles is None:
+        return budget
+    bare = equation.text.without_obstacles.in_dimensions(equation.grid.dimensions).energies
+    of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
+    word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
+    return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}

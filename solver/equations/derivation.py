@@ -1,0 +1,42 @@
+"""What is said of an equation's text: what was derived from it, its table in a run file, the plan that is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solver.equations.evaluation import Evaluation
+from solver.written.report import report
+from solver.written.text import Text
+
+
+def derivation_of(equation: Any) -> list[tuple[str, str]]:
+    """What was derived from the text of an equation, as headings and lines."""
+    on_grid, dimensions, obstacles = Evaluation(equation), equation.grid.dimensions, equation.obstacles
+    lines = report(on_grid.text, replace(on_grid.worked, rate=equation.rate_at_points()), dimensions)
+    if obstacles is None:
+        return lines
+    lines.append(("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate"))
+    if obstacles.free:
+        names, more = ", ".join(sorted(obstacles.free)), 2 * dimensions
+        lines.append(("bodies", f"the flow moves {names}: {more} inverse transforms more for each right-hand side"))
+    return lines
+
+
+def text_table(equation: Any) -> dict[str, Any]:
+    """The keys of `[equation]` that give the text of an equation's class; nothing where it depends on the equation."""
+    return Evaluation(equation).text.table if isinstance(type(equation).text, Text) else {}
+
+
+def plan_to_keep(equation: Any) -> str:
+    """The plan that was searched for an equation's text, as its run keeps it; empty where none was."""
+    on_grid = Evaluation(equation)
+    return on_grid.worked.plan_to_keep if on_grid.text.plan != "as written" else ""
+
+
+def texts_of(cls: Any) -> list[Text]:
+    """The text of a class, without the terms of parameters that may be None, and with them."""
+    if not isinstance(cls.text, Text):
+        return []
+    optional = frozenset(name for name in cls.text.system.parameters if getattr(cls, name, 0) is None)
+    return [cls.text.without(optional), cls.text] if optional else [cls.text]

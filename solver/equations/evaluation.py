@@ -1,0 +1,228 @@
+"""A text carried out on the grid of its equation: coefficients of scalars, products at the points, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.acting_bodies import with_moving_bodies
+from solver.equations.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
+from solver.equations.in_modes import GridModes, LargeMode, Rows
+from solver.fft import Transform, max_over_points
+from solver.operators import Fields, components
+from solver.spaces import Field
+from solver.written.components import ZERO
+from solver.written.elimination import named
+from solver.written.obstacles import STRENGTH
+from solver.written.plan import Plan
+from solver.written.rates import Rate
+from solver.written.text import Text
+from solver.written.tree import Entry, Name, Node, Slot
+from solver.written.values import forms
+from solver.written.worked import Worked
+
+FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
+
+
+class Evaluation:
+    """A text on the grid of its equation, with its parameters, its space and its bodies. Made anew in each trace.
+
+    Args:
+        equation: of a text.
+    """
+
+    def __init__(self, equation: Any) -> None:
+        self.equation, self.grid = equation, equation.grid
+
+    @cached_property
+    def text(self) -> Text:
+        """The text, without the terms of parameters that are None, with what bodies do."""
+        equation = self.equation
+        return without_missing(equation, text_with_bodies(equation.text, equation.obstacles, self.grid.dimensions))
+
+    @cached_property
+    def worked(self) -> Worked:
+        """What is derived from the text for this grid's number of dimensions."""
+        return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
+
+    # ---- coefficients -------------------------------------------------------------------------------------------
+
+    def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
+        """The modes of its real or of its complex fields and unknowns; by default those of its first field."""
+        equation = self.equation
+        named = (name for name, field in equation.fields.items() if field.real is real)
+        space = equation.space(next(named, equation.first_field))
+        if real is not None and space.field.real is not real:  # of unknowns alone
+            space = replace(space, field=Field("scalar" if real else "wavefunction"))
+        return GridModes(space, {**equation.numbers(), "t": t})
+
+    def scalars(self, name: str) -> tuple[Node, ...]:
+        """The scalars of a field: its components."""
+        return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
+
+    def coefficients(self, fields: Fields) -> dict[Node, Array]:
+        """Coefficients of each scalar of the fields."""
+        each = {n: zip(self.scalars(n), components(fields[n]), strict=True) for n in self.equation.fields}
+        return {scalar: part for parts in each.values() for scalar, part in parts}
+
+    def rows(self, fields: Fields, t: ArrayLike = 0.0) -> Rows:
+        """The fields, from which expressions of their scalars are made."""
+        return self.rows_of(self.coefficients(fields), t, fields)
+
+    def rows_of(self, coefficients: Mapping[Node, Array], t: ArrayLike, fields: Fields | None = None) -> Rows:
+        """Rows from coefficients of the scalars of fields."""
+        if not self.text.is_mixed:
+            return Rows(self.modes(t), coefficients, fields)
+        declared = self.equation.fields
+        of_kind = lambda real: {s: c for s, c in coefficients.items() if declared[named(s)].real is real}  # noqa: E731
+        other = Rows(self.modes(t, False), of_kind(False), fields)
+        return Rows(self.modes(t, True), of_kind(True), fields, other)
+
+    def by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
+        """Fields from an expression for each scalar."""
+        declared = self.equation.fields
+        of = lambda name, scalar: rows.of_kind(declared[name].real).whole(nodes[scalar])  # noqa: E731
+        return {name: jnp.stack([of(name, s) for s in self.scalars(name)]) for name in declared}
+
+    def field(self, name: str, rows: Rows) -> Array:
+        """All components of a field."""
+        if rows.fields is not None:
+            return rows.fields[name]
+        return jnp.stack([rows.of(scalar).whole(scalar) for scalar in self.scalars(name)])
+
+    def inner(self, inner: Sequence[Node], rows: Rows) -> Array:
+        """Coefficients of inner fields, stacked; whole fields are taken as they are.
+
+        Where products hold no field, as a source does, one that is zero stands for their points.
+        """
+        if not inner:
+            modes = rows.modes.space.modes
+            return jnp.zeros((1, *modes.spectral_shape), modes.complex_dtype)
+        wanted, parts, fields = list(inner), [], rows.fields or {}
+        while wanted:
+            name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
+            scalars = self.scalars(name) if name in self.equation.fields else ()
+            if scalars and tuple(wanted[: len(scalars)]) == scalars:
+                parts.append(fields[name])
+                wanted = wanted[len(scalars) :]
+            else:
+                parts.append(rows.whole(wanted.pop(0))[None])
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+    # ---- products at the points ---------------------------------------------------------------------------------
+
+    def function(self, plan: Plan[Any], inner: Sequence[int], products: Sequence[int]) -> AtPoints:
+        """The products of one level of a plan, as a function of its inner fields."""
+        return AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
+
+    def carried_out(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
+    ) -> tuple[Rows, Any]:
+        """The products of a plan, its levels one after the other; and the largest of a number at the points."""
+        if self.text.is_mixed:
+            return self._of_both_kinds(plan, fields, t, largest)
+        modes, found = self.modes(t), None
+        coefficients = self.coefficients(fields)
+        for inner, products in plan.levels():
+            function = self.function(plan, inner, products)
+            hats = self.inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
+            functions = function, *([] if largest is None else [largest])
+            numbers = self.numbers(modes, *functions)
+            places = with_moving_bodies(self.equation, function, numbers, self.places(*functions))
+            made = modes.space.pointwise(function, hats, numbers, places, largest)
+            made, found = made if largest is not None else (made, None)
+            coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
+        return Rows(modes, coefficients), found
+
+    def _of_both_kinds(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None
+    ) -> tuple[Rows, Any]:
+        """The same where some fields are real and some complex: each inner field and product by its own transform."""
+        changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
+        names = self.text.system.complex_names
+        rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
+        needed, found, shape = forms(plan, rows_by_kind, names), None, self.grid.physical_shape
+        rows = self.rows(fields, t)
+        for inner, products in plan.levels():
+            function = self.function(plan, inner, products)
+            values = self.at_points(inner, plan, rows)
+            numbers = self.numbers(rows.modes, function, *([] if largest is None else [largest]))
+            places = self.places(function)
+            if function.functions:
+                held = [values[Slot("inner", i)] for i in inner]
+                Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
+            made = function.made(values, numbers, places, shape)
+            if largest is not None:
+                [at_points] = largest.made(values, numbers, self.places(largest), shape)
+                found = max_over_points(at_points.astype(self.grid.dtype))
+            coefficients = {real: dict(rows.of_kind(real).coefficients) for real in (True, False)}
+            for real in (True, False):
+                space = rows.of_kind(real).modes.space
+                wanted = [i for i in products if i in needed.products[not real]]
+                if wanted:
+                    own = [jnp.real(made[products.index(i)]) if real else made[products.index(i)] for i in wanted]
+                    hats = space.forward(jnp.stack([product.astype(space.values.dtype) for product in own]))
+                    coefficients[real] |= {Slot("product", i): hat for i, hat in zip(wanted, hats, strict=True)}
+            other = Rows(rows.of_kind(False).modes, coefficients[False], rows.fields)
+            rows = Rows(rows.modes, coefficients[True], rows.fields, other)
+        return rows, found
+
+    def at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
+        """Values of inner fields, by slot: those of one kind in one transform."""
+        complex_ones = forms(plan, (), self.text.system.complex_names).complex_inner if self.text.is_mixed else ()
+        values: dict[Node, Array] = {}
+        for kind in (False, True):
+            slots = [i for i in inner if (i in complex_ones) is kind]
+            if slots:
+                own = rows.of_kind(not kind)
+                found = own.modes.space.inverse(self.inner([plan.inner[i] for i in slots], own))
+                values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
+        return values
+
+    def numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
+        """The numbers that functions at the points need, of parameters, time, spacing, and what a rate is made with."""
+        known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
+        needed = {name for function in functions for name in function.names}
+        numbers = {name: value for name, value in known.items() if name in needed}
+        if any(function.has_obstacles for function in functions):
+            numbers[OBSTACLES] = self.equation.obstacles
+        found = self.equation.rate_at_points()
+        for name, number in found.coefficients.items() if isinstance(found, Rate) else ():
+            if name in needed:
+                numbers[name] = LargeMode(number.axis, self.grid.dimensions, modes.numbers).leading(number)
+        return numbers
+
+    def places(self, *functions: AtPoints) -> dict[str, Any] | None:
+        """The coordinates that functions need, and what bodies at rest do there; None if they need none.
+
+        Raises:
+            ValueError: they need some, and the points are shifted.
+        """
+        places: dict[str, Any] = dict(zip("xyz", self.grid.coordinates(), strict=False))
+        places = {name: places[name] for function in functions for name in function.coordinates}
+        kept = self.equation.kept_of_bodies
+        if kept is not None:
+            held = {name for function in functions for name in function.obstacles}
+            places |= {n: a for n, a in kept.items() if n in held or (n == KEPT and STRENGTH in held)}
+        if places:
+            self.equation.transform.refuse_moved_points()
+        return places or None
+
+
+def without_missing(equation: Any, text: Text) -> Text:
+    """A text without the terms of the equation's parameters that are None."""
+    given = {name: getattr(equation, name, 0) for name in text.system.parameters}
+    return text.without(frozenset(name for name, value in given.items() if value is None))
+
+
+def text_with_bodies(text: Text, obstacles: Any, dimensions: int) -> Text:
+    """A text with what bodies and sponges do where it says `penalise`, or without these terms."""
+    if obstacles is None:
+        return text.without_obstacles
+    return text.with_obstacles(dimensions, move=not obstacles.are_at_rest, conditions=obstacles.conditions)

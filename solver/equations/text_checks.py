@@ -1,0 +1,118 @@
+"""What an equation of a text is refused for: parameters, spaces, bodies, growth without bound. Touches no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from solver.bodies.base import Obstacle
+from solver.bodies.obstacles import ONLY
+from solver.equations.checks import NUMBERS, nothing_unless, require, require_shape
+from solver.equations.damping import require_powers
+from solver.equations.evaluation import Evaluation
+from solver.spaces import NotInSpace
+from solver.written.growth import fastest_growth
+from solver.written.kinds import Kind
+from solver.written.worked import linear_of, without_unknowns
+
+LIMITS: dict[str, tuple[str, dict[str, float]]] = {
+    ">= 0": ("zero or more", {"least": 0}),
+    "> 0": ("a positive number", {"above": 0}),
+    ">= 1": ("one or more", {"least": 1}),
+    "": ("a finite number", {}),
+}
+
+
+def check_text(equation: Any) -> None:
+    """Refuse what does not fit the text; a parameter that is traced and outside its limits is not a number from now on.
+
+    Raises:
+        ValueError: one line that names what was given and what is needed.
+    """
+    on_grid = Evaluation(equation)
+    limits, ranks = dict(on_grid.text.limits), on_grid.text.system.parameters  # refuses a text that cannot be read
+    for name, value in equation.numbers().items():
+        order = Kind.of_rank(ranks.get(name, "scalar")).order
+        require_shape(name, value, (equation.grid.dimensions,) * order)
+        words, options = LIMITS[limits.get(name, "")]
+        require(name, value, words, real=_must_be_real(on_grid, name, value), **options)
+        if getattr(equation, name, None) is value:
+            object.__setattr__(equation, name, nothing_unless(value, **options))
+    require_powers(equation.grid, on_grid.text.system, equation.numbers())
+    _check_spaces(equation)
+    _refuse_unbounded_growth(equation, on_grid)
+
+
+def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:
+    """Whether real fields or what is reported hold a complex parameter as it is, and not behind `real`."""
+    is_beside_real = any(field.real for field in on_grid.equation.fields.values())
+    if not any(map(jnp.iscomplexobj, jax.tree.leaves(value))):
+        return is_beside_real
+    worked = on_grid.worked
+    return name in worked.numbers_of_reports or (is_beside_real and name in worked.numbers_of_real)
+
+
+def _check_spaces(equation: Any) -> None:
+    """Refuse spaces that a text is not carried out in: one kind for all real fields, one for all complex ones."""
+    for real in (True, False):
+        spaces = [space for space in equation.spaces.values() if space.field.real is real]
+        for space in spaces:
+            if space.kind != spaces[0].kind or space.stored_components != len(space.component_names):
+                raise ValueError(
+                    f"equation {equation.name}: fields of {space}: a text needs one kind of space for all its fields, "
+                    "with as many stored components as there are at the points"
+                )
+
+
+def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
+    """Refuse an L that amplifies ever shorter waves ever faster; numbers that are being traced pass."""
+    text, dimensions, numbers = on_grid.text.without_obstacles, equation.grid.dimensions, equation.numbers()
+    is_written_in_them = not equation.dimensions or dimensions in equation.dimensions  # else it is refused elsewhere
+    if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
+        return
+    linear, less, shortest = linear_of(text, dimensions), without_unknowns(text, dimensions), equation.grid.k_max
+    growth = fastest_growth(linear, less, numbers, shortest)
+    if growth is not None:
+        raise ValueError(
+            f"equation {equation.name}: its linear part amplifies ever shorter waves ever faster: on this grid those "
+            f"of |k| = {shortest:.4g} grow as exp({growth:.4g} t). Another sign is needed, or `unbounded` is true"
+        )
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is a number or an array of them, and not traced."""
+    return isinstance(value, NUMBERS) and not isinstance(value, jax.core.Tracer)
+
+
+def check_bodies(equation: Any) -> None:
+    """Refuse bodies that have no place in an equation: one of a text takes them where it says `penalise`."""
+    if equation.bodies is None:
+        return
+    if equation.text is None:
+        raise ValueError(f"{equation.name}: it has no velocity that bodies could act on")
+    if not equation.text.takes_bodies:
+        raise ValueError(f"{equation.name}: its text says of no velocity, by penalise(…), that bodies act on it")
+    if equation.grid.dimensions == 1:
+        raise ValueError(f"{equation.name}: bodies in one dimension, where two or three are needed")
+    try:
+        _ = equation.space(equation.first_field).fourier
+    except NotInSpace as error:
+        raise ValueError(f"{equation.name}: bodies: {error}") from None
+    obstacles = equation.obstacles
+    checked = obstacles.checked("body")
+    object.__setattr__(equation, "bodies", checked[ONLY] if isinstance(equation.bodies, Obstacle) else checked)
+    for name, kind in sorted(obstacles.conditions):
+        scalars = equation.text.scalars_at_bodies
+        if name not in scalars:
+            raise ValueError(
+                f"{kind} = {name!r} of a body or sponge: the scalars of {equation.name} on which they act: "
+                f"{', '.join(scalars) or 'none'}"
+            )
+    for name, body in obstacles.free.items():
+        if equation.text.penalised not in equation.fields:
+            raise ValueError(
+                f"body.{name}.mass {body.mass}: {equation.name} moves no velocity by itself, from whose change the "
+                "force on a free body could be told; without a mass it moves as it is told"
+            )

@@ -1,0 +1,167 @@
+"""What steppers ask of an equation of a text: L, N and the rate, derived from it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.equations.acting_bodies import at_motion, rate_of_bodies
+from solver.equations.at_points import SPACING, AtPoints
+from solver.equations.evaluation import Evaluation, without_missing
+from solver.equations.in_modes import GridModes, OneMode
+from solver.equations.report import Damping
+from solver.equations.turned import whole
+from solver.fft import max_over_points
+from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
+from solver.spaces.base import ZERO_MEAN
+from solver.written.components import ZERO, plus
+from solver.written.elimination import named
+from solver.written.matrices import Linear
+from solver.written.rates import Rate
+from solver.written.tree import Entry, Node, Quotient, Solved, Sum
+from solver.written.viscosity import viscosity_of
+
+AXIS, SLANT = (1.0, 0.0, 0.0), (1.0, 2.0, 3.0)  # wavenumbers: of ν alone; at which no symbol but zero vanishes
+
+
+class TextDynamics:
+    """L, N and the rate of an equation of a text.
+
+    Args:
+        equation: of a text.
+    """
+
+    def __init__(self, equation: Any) -> None:
+        self.equation, self.on_grid = equation, Evaluation(equation)
+
+    # ---- the linear part ----------------------------------------------------------------------------------------
+
+    def linear(self) -> LinearOperator:
+        """L on this grid."""
+        return self.operator(self.on_grid.worked.linear)
+
+    def operator(self, linear: Linear) -> LinearOperator:
+        """A linear operator on this grid; where there are real and complex fields, one for either kind."""
+        fields = self.equation.fields
+        kinds = [tuple(name for name, field in fields.items() if field.real is real) for real in (True, False)]
+        if not all(kinds):
+            return self._operator_on(tuple(fields), linear)
+        scalars = self.on_grid.worked.less.scalars
+        parts = [{pair: s for pair, s in linear.between(scalars).items() if named(pair[0]) in names} for names in kinds]
+        coupled = ["nothing" if all(row == column for row, column in part) else "components" for part in parts]
+        own = (Linear(*pair) for pair in zip(parts, coupled, strict=True))
+        return Separate(tuple(self._operator_on(*pair) for pair in zip(kinds, own, strict=True)))
+
+    def _operator_on(self, names: tuple[str, ...], linear: Linear) -> LinearOperator:
+        """A linear operator on fields of one kind."""
+        modes = self.on_grid.modes(0.0, self.equation.fields[names[0]].real)
+        shape = modes.space.modes.spectral_shape
+        if linear.couples == "nothing":
+            return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
+        scalars = [scalar for name in names for scalar in self.on_grid.scalars(name)]
+        keys: Sequence[Any] = names if linear.couples == "fields" else scalars
+        entry = lambda pair: jnp.asarray(whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
+        rows = [jnp.stack([jnp.broadcast_to(entry((row, column)), shape) for column in keys]) for row in keys]
+        return Matrix(jnp.stack(rows), names, "fields" if linear.couples == "fields" else "components")
+
+    def _diagonal(self, name: str, linear: Linear, modes: GridModes) -> Array:
+        """The entries of a field, one for all components where they are the same."""
+        symbols = [linear.symbols.get((scalar, scalar), ZERO) for scalar in self.on_grid.scalars(name)]
+        values = {symbol: whole(modes.value(symbol)) for symbol in symbols}
+        dtype = self.equation.grid.dtype
+        entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else dtype) for v in map(values.get, symbols)]
+        if len(values) == 1:
+            return entries[0]
+        return jnp.stack([jnp.broadcast_to(entry, modes.space.modes.spectral_shape) for entry in entries])
+
+    def unsolved_modes(self) -> dict[str, Array]:
+        """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
+        modes, counted = self.on_grid.modes(0.0), {}
+        for scalar, node in self.on_grid.worked.less.diagnosed.items():
+            divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
+            if divisors:
+                vanishing = [modes.vanishing(divisor) for divisor in sorted(divisors, key=repr)]
+                counted[named(scalar)] = jnp.sum(reduce(operator.or_, vanishing))
+        return counted
+
+    # ---- N and the rate -----------------------------------------------------------------------------------------
+
+    def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
+        """N(u, t)."""
+        return self._evaluated(fields, t, None)[0]
+
+    def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array] | None:
+        """N(u, t) and the rate from the same transforms; None where the rate is none of numbers at the points."""
+        largest = self._largest
+        if largest is None:
+            return None
+        changes, found = self._evaluated(fields, t, largest)
+        return changes, found + self._further_rate()
+
+    def rate(self, fields: Fields) -> Array:
+        """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
+
+        It is 0 where the text does not tell it; `why_no_rate` then says why.
+        """
+        function, on_grid, grid = self._largest, self.on_grid, self.equation.grid
+        if function is None:
+            return jnp.asarray(self._further_rate(), grid.dtype)
+        values = on_grid.at_points(function.inner, on_grid.worked.plan, on_grid.rows(fields))
+        numbers, places = on_grid.numbers(on_grid.modes(0.0), function), on_grid.places(function)
+        [largest] = function.made(values, numbers, places, grid.physical_shape)
+        return max_over_points(largest.astype(grid.dtype)) + self._further_rate()
+
+    def _further_rate(self) -> ArrayLike:
+        """What the rate has beside what is found at the points."""
+        return self.equation.rate_of_linear() + rate_of_bodies(self.equation, self.on_grid)
+
+    @property
+    def _largest(self) -> AtPoints | None:
+        """What the rate is the largest of, from the inner fields of the plan; None where there is nothing."""
+        found, plan = self.equation.rate_at_points(), self.on_grid.worked.plan
+        if not isinstance(found, Rate) or not plan.products:
+            return None
+        across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
+        parts = [found.reaction, *(across(*pair) for pair in enumerate(found.speeds or ()))]
+        [(inner, _)] = plan.levels()
+        node = plus(part for part in parts if part is not None)
+        if node == ZERO:
+            return None
+        return AtPoints((node,), tuple(inner), self.on_grid.text.functions, is_one_number=True)
+
+    def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
+        """N(u, t), and the largest of a number at the points."""
+        equation, worked = self.equation, self.on_grid.worked
+        placed = Evaluation(at_motion(equation, fields, t))
+        rows, found = placed.carried_out(worked.plan, fields, t, largest)
+        changes = self.on_grid.by_field(rows, worked.changes)
+        mean_free = [name for name, field in equation.fields.items() if field.zero_mean]
+        changes |= {name: equation.space(name).as_declared(changes[name], ZERO_MEAN) for name in mean_free}
+        return changes, found
+
+
+def damping_of_text(equation: Any) -> Damping | None:
+    """What L does to the small scales of the velocity, told by its symbols and not by the names of parameters."""
+    dimensions, numbers = equation.grid.dimensions, equation.numbers()
+    found = viscosity_of(without_missing(equation, equation.text.without_obstacles), dimensions)
+    if found is None:
+        return None
+    one = OneMode(numbers, AXIS[:dimensions])
+    viscosity = None if found.kinematic is None else -whole(one.value(found.kinematic))
+    if all(symbol == ZERO for symbol in found.further):
+        return Damping(viscosity, is_all=not found.couples)
+    slant = OneMode(numbers, SLANT[:dimensions])
+    size = lambda: sum(abs(whole(slant.value(symbol))) for symbol in found.further)  # noqa: E731
+    return Damping(viscosity, partial(_rates, equation, found.further), size, not found.couples)
+
+
+def _rates(equation: Any, symbols: Sequence[Node]) -> list[Array]:
+    """How fast each symbol damps each mode [1/time]; 0 where it does not."""
+    modes = Evaluation(equation).modes(0.0, True)
+    return [jnp.maximum(-jnp.real(whole(modes.value(symbol))), 0.0) for symbol in symbols]

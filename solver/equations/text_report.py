@@ -1,0 +1,179 @@
+"""What is reported of an equation of a text: each energy that it declares is a column of the series, has a budget, a
+shell spectrum, and a transfer between scales, all by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics.mode_sums import ModeSum, plus
+from solver.equations.at_points import AtPoints
+from solver.equations.bodies_report import report_of_bodies, with_cause_of_bodies
+from solver.equations.budget import Budget, rates_of_sums
+from solver.equations.changes import Changes
+from solver.equations.evaluation import Evaluation
+from solver.equations.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
+from solver.equations.in_modes import Rows
+from solver.equations.quadratic import by_shell, caused, conjugate, holds, power, value_of
+from solver.equations.report import Report
+from solver.equations.text_dynamics import damping_of_text
+from solver.operators import Fields
+from solver.written.columns import Column, Part, Values
+from solver.written.plan import Plan
+from solver.written.tree import Node, Slot
+
+REDUCED: dict[str, Callable[[Array], Array]] = {"mean": jnp.mean, "max": jnp.max, "min": jnp.min}
+
+
+def report_of_text(equation: Any) -> Report:
+    """What its text declares, and where it declares nothing what its fields give."""
+    fields, text = report_of_fields(equation, has_budget=True), TextReport(equation)
+    worked = text.worked
+    if not worked.spectra or text.on_grid.text.energies is None:
+        spectra_of_fields: Mapping[str, str] = Squares(equation).fields
+    else:
+        spectra_of_fields = {}
+    return replace(
+        fields,
+        columns=text.columns,
+        units=text.units,
+        spectra=text.spectra if worked.spectra else fields.spectra,
+        spectra_of_fields=spectra_of_fields,
+        energies=text.energies,
+        budget=text.budget,
+        vectors=text.vectors,
+        invariants=text.invariants if worked.invariants else fields.invariants,
+        invariant_units=lambda: {**units_of_invariants(equation), **text.units_of_invariants()},
+        conserved=text.conserved,
+        conserved_scales=text.conserved_scales,
+        damping=lambda: damping_of_text(equation),
+        bodies=report_of_bodies(equation),
+    )
+
+
+class TextReport:
+    """The functions of that report.
+
+    Args:
+        equation: of a text.
+    """
+
+    def __init__(self, equation: Any) -> None:
+        self.equation, self.on_grid = equation, Evaluation(equation)
+        self.worked = self.on_grid.worked
+
+    # ---- energies -----------------------------------------------------------------------------------------------
+
+    def energies(self, fields: Fields) -> dict[str, Array]:
+        """Energies by column. One all-reduce each."""
+        rows = self.on_grid.rows(fields)
+        return {name: value_of(self.on_grid, energy.squares, rows) for name, energy in self.worked.energies.items()}
+
+    def budget(self, fields: Fields, changes: Changes) -> Budget:
+        """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
+        on_grid = self.on_grid
+        now, zeros = on_grid.rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
+        nonlinear, forced = (on_grid.rows({**zeros, **change}) for change in (changes.nonlinear, changes.forcing))
+        sums = {
+            name: self._causes(energy, now, nonlinear, forced, changes) for name, energy in self.worked.energies.items()
+        }
+        return with_cause_of_bodies(self.equation, rates_of_sums(sums, changes, self.equation.grid.dtype))
+
+    def _causes(self, energy: Any, now: Rows, nonlinear: Rows, forced: Rows, changes: Changes) -> dict[str, ModeSum]:
+        """What changes one energy, by cause, as sums over modes."""
+        on_grid, squares = self.on_grid, energy.squares
+        by_cause = lambda of: {label: caused(on_grid, squares, cause, now) for label, cause in of.items()}  # noqa: E731
+        inside, outside = by_cause(energy.causes), by_cause(energy.outside)
+        causes = {label: plus(inside.get(label, {}), outside.get(label, {})) for label in {**inside, **outside}}
+        if energy.linear is not None:
+            causes["linear"] = caused(on_grid, squares, energy.linear, now)
+        if energy.nonlinear:
+            causes["nonlinear"] = power(on_grid, squares, now, nonlinear)
+            for other in outside.values():
+                causes["nonlinear"] = plus(causes["nonlinear"], other, -1)
+        if any(holds(square, changes.forcing) for square in squares):
+            causes["forcing"] = power(on_grid, squares, now, forced)
+        return causes
+
+    # ---- series -------------------------------------------------------------------------------------------------
+
+    def columns(self, fields: Fields) -> dict[str, Array]:
+        """The energies, and the further columns of the text."""
+        columns = self.energies(fields)
+        for name, column in self.worked.columns.items():
+            columns[name] = self._column(column, fields, columns)
+        return columns
+
+    def _column(self, column: Column, fields: Fields, others: Mapping[str, Array]) -> Array:
+        """A column from its parts and from those before it."""
+        on_grid = self.on_grid
+        parts: dict[Node, Array] = {Slot("part", i): self._part(part, fields) for i, part in enumerate(column.parts)}
+        made = AtPoints((column.node,), (), on_grid.text.functions)
+        numbers = {**others, **on_grid.numbers(on_grid.modes(0.0), made)}
+        return jnp.asarray(made.made(parts, numbers, None, ())[0], self.equation.grid.dtype)
+
+    def _part(self, part: Part, fields: Fields) -> Array:
+        """A mean or an extreme over the box."""
+        rows = self.on_grid.rows(fields)
+        if isinstance(part.of, Values):
+            return REDUCED[part.by](self._values(part.of, rows))
+        if isinstance(part.of, tuple):
+            return value_of(self.on_grid, part.of, rows)
+        made, _ = self.on_grid.carried_out(part.of, fields, 0.0)
+        return made.mean(part.of.rows[""])
+
+    def _values(self, values: Values, rows: Rows) -> Array:
+        """A function of the fields at all points. One inverse transform for each of its inner fields."""
+        on_grid, numbers = self.on_grid, tuple(range(len(values.inner)))
+        function = AtPoints((values.node,), numbers, on_grid.text.functions, is_one_number=True)
+        at_points = on_grid.at_points(numbers, Plan(values.inner, (values.node,), {}), rows)
+        known = on_grid.numbers(on_grid.modes(0.0), function)
+        return function.made(at_points, known, on_grid.places(function), self.equation.grid.physical_shape)[0]
+
+    def units(self) -> dict[str, str]:
+        """Units of the columns; those that the fields' units do not tell stand in the class's `units`, or are 1."""
+        own = self.equation.units
+        known = {**Squares(self.equation).units, **self._derived_units(), **own}
+        rate = () if self.equation.why_no_rate else ("cfl",)
+        return {name: known.get(name, "1") for name in (*self.worked.energies, *self.worked.columns, *own, *rate)}
+
+    def units_of_invariants(self) -> dict[str, str]:
+        """Units of the invariants, as far as those of the fields tell them."""
+        return {name: unit for name, unit in self._derived_units().items() if name in self.worked.invariants}
+
+    def _derived_units(self) -> dict[str, str]:
+        declared = self.equation.fields.items()
+        units: dict[str, str] = self.on_grid.text.derived_units({name: field.units for name, field in declared})
+        return units
+
+    def conserved(self, fields: Fields) -> dict[str, Array]:
+        """What the text declares to be conserved."""
+        columns = self.columns(fields) if self.on_grid.text.conserved else {}
+        return {name: self._column(column, fields, columns) for name, column in self.worked.conserved.items()}
+
+    def conserved_scales(self, fields: Fields) -> dict[str, Array]:
+        """The sizes of what may cancel."""
+        size = lambda parts: sum(jnp.abs(self._part(part, fields)) for part in parts)  # noqa: E731
+        return {name: size(parts) for name, parts in self.worked.sizes.items()}
+
+    def vectors(self, fields: Fields) -> Fields:
+        """The vectors that the text declares, and its fields that are vectors."""
+        rows, declared = self.on_grid.rows(fields), self.worked.vectors
+        named = {name: jnp.stack([rows.whole(part) for part in parts]) for name, parts in declared.items()}
+        return {**named, **vector_fields(self.equation, fields)}
+
+    # ---- by scale -----------------------------------------------------------------------------------------------
+
+    def spectra(self, fields: Fields) -> dict[str, Array]:
+        """Shell spectra of energies and invariants: the sum over all shells is the mean over the box."""
+        rows = self.on_grid.rows(fields)
+        return {name: by_shell(squares, rows) for name, squares in self.worked.spectra.items()}
+
+    def invariants(self, fields: Fields) -> dict[str, Fields]:
+        """What the text declares to move between scales."""
+        rows = self.on_grid.rows(fields)
+        return {name: conjugate(self.on_grid, squares, rows) for name, squares in self.worked.invariants.items()}
