@@ -19,8 +19,36 @@ from solver.written.tree import Call, Derivative, Negative, Node, Number, Produc
 from solver.written.vocabulary import COMPARED, OPERATORS
 
 
-class GridModes(Modes):
-    """Symbols on the modes of a space; each is worked out once, or a program would be long to trace.
+class TurnedModes(Modes):
+    """Symbols whose values keep i apart; each is worked out once, or a program would be long to trace.
+
+    Args:
+        numbers: the parameters, by name.
+    """
+
+    def __init__(self, numbers: Mapping[str, Any]) -> None:
+        self.numbers, self._values = numbers, dict[Node, Any]()
+
+    def value(self, symbol: Node) -> Any:
+        if symbol not in self._values:
+            self._values[symbol] = super().value(symbol)
+        return self._values[symbol]
+
+    def number(self, name: str, index: tuple[int, ...]) -> Turned:
+        value = self.numbers[name]
+        for i in index:
+            value = value[i]
+        return Turned.of(value)
+
+    def compared(self, left: Any, sign: str, right: Any) -> Turned:
+        return Turned(COMPARED[sign](*(jnp.real(Turned.of(side).whole) for side in (left, right))))
+
+    def function(self, name: str, *arguments: Any) -> Turned:
+        return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))
+
+
+class GridModes(TurnedModes):
+    """Symbols on the modes of a space.
 
     Args:
         space: of a field.
@@ -28,14 +56,8 @@ class GridModes(Modes):
     """
 
     def __init__(self, space: Space, numbers: Mapping[str, Any]) -> None:
-        self.space, self.numbers = space, numbers
-        self.slopes = space.slopes()
-        self._values: dict[Node, Any] = {}
-
-    def value(self, symbol: Node) -> Any:
-        if symbol not in self._values:
-            self._values[symbol] = super().value(symbol)
-        return self._values[symbol]
+        super().__init__(numbers)
+        self.space, self.slopes = space, space.slopes()
 
     def derivative(self, axis: int) -> Turned:
         if self.slopes[axis] is None:
@@ -63,18 +85,6 @@ class GridModes(Modes):
     def mean(self, axes: Sequence[int]) -> Turned:
         return Turned(self.space.mean_modes(axes))
 
-    def number(self, name: str, index: tuple[int, ...]) -> Turned:
-        value = self.numbers[name]
-        for i in index:
-            value = value[i]
-        return Turned.of(value)
-
-    def compared(self, left: Any, sign: str, right: Any) -> Turned:
-        return Turned(COMPARED[sign](*(jnp.real(Turned.of(side).whole) for side in (left, right))))
-
-    def function(self, name: str, *arguments: Any) -> Turned:
-        return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))
-
     def divided(self, above: Any, below: Any, size: Any) -> Turned:
         above, below, size = map(Turned.of, (above, below, size))
         vanishes = _vanishes(below, size)
@@ -100,7 +110,7 @@ def _vanishes(below: Turned, size: Turned) -> Array:
     return jnp.abs(below.value) <= VANISHES * size.value
 
 
-class OneMode(GridModes):
+class OneMode(TurnedModes):
     """Symbols at one wavenumber, of no grid.
 
     Args:
@@ -109,8 +119,8 @@ class OneMode(GridModes):
     """
 
     def __init__(self, numbers: Mapping[str, Any], wavenumbers: Sequence[float]) -> None:
-        self.numbers, self._values, self.wavenumbers = numbers, {}, wavenumbers
-        self.k_squared = sum(k * k for k in wavenumbers)
+        super().__init__(numbers)
+        self.wavenumbers, self.k_squared = wavenumbers, sum(k * k for k in wavenumbers)
 
     def derivative(self, axis: int) -> Turned:
         return Turned(self.wavenumbers[axis], True)
@@ -132,7 +142,7 @@ class OneMode(GridModes):
         return Turned.of(above) / below
 
 
-class LargeMode(GridModes):
+class LargeMode(TurnedModes):
     """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
 
     Args:
@@ -142,7 +152,7 @@ class LargeMode(GridModes):
     """
 
     def __init__(self, axis: int, dimensions: int, numbers: Mapping[str, Any]) -> None:
-        self.numbers, self._values = numbers, {}
+        super().__init__(numbers)
         self.sizes = [LARGE if i == axis else 0.0 for i in range(dimensions)]
 
     def derivative(self, axis: int) -> Turned:

@@ -25,7 +25,7 @@ def missing(equation, stepper, start, step, end=0.4, **control):
     first = sw.initial_state(equation, stepper, start, seed=1)
     *_, state = sw.evolve(equation, stepper, first, end=end, **(control or {"step": step}))
     integrals = {name: float(value) for name, value in state.budget.items()}
-    now = jax.jit(equation.energies)(state.field)
+    now = jax.jit(equation.report.energies)(state.field)
     return {e: imbalance(e, float(state.energies[e]), float(now[e]), integrals) for e in now}, state
 
 

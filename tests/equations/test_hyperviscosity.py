@@ -10,6 +10,7 @@ import solver as sw
 from solver import initial
 from solver.equations import MHD, Boussinesq, NavierStokes, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic, Vorticity
 from solver.equations.budget import imbalance
+from solver.equations.energy_budget import budget_columns
 from solver.steppers import IFRK4
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,7 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
     start = {"velocity": u, second: 0.5 * (u[:1] if which == "boussinesq" else u[::-1])}
     state = run(flow, start, 0.4, 0.01, IFRK4())
     integrals = {name: float(value) for name, value in state.budget.items()}
-    for name, now in jax.jit(flow.energies)(state.field).items():
+    for name, now in jax.jit(flow.report.energies)(state.field).items():
         assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < 1e-7
     plain = KINDS[which][0](grid, 0.02, 0.01)
     lost = lambda f: float(run(f, start, 0.05, 0.05, IFRK4()).budget["kinetic_energy_from_viscosity"])  # noqa: E731
@@ -79,7 +80,7 @@ def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):
     assert max(integrals.values()) < -0.03
     row, plain = series(damped, state), series(NavierStokes(grid, 0.02), state)
     assert row["dissipation"] > plain["dissipation"] == pytest.approx(2 * 0.02 * plain["enstrophy"], rel=1e-14)
-    assert NavierStokes(grid, 0.02).budget_columns() == ("energy_from_viscosity",)
+    assert budget_columns(NavierStokes(grid, 0.02)) == ("energy_from_viscosity",)
     for wrong in ({"drag": -1.0}, {"hyperviscosity": -1.0}):
         with pytest.raises(ValueError, match=r"-1\.0: zero or more is needed"):
             NavierStokes(grid, 0.02, **wrong)

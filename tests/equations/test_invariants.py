@@ -110,7 +110,7 @@ def test_energies_change_by_their_budget(tmp_path, name, d):
         driven = equation.at_step(start_forcings(equation, (), fields))
         total = driven.nonlinear({**fields, BUDGET: jnp.zeros(len(columns))}, np.zeros(()))
         rates = dict(zip(sorted(columns), total.pop(BUDGET), strict=True))
-        _, changes = jax.jvp(equation.energies, (fields,), (added(equation.linear().apply(fields), total),))
+        _, changes = jax.jvp(equation.report.energies, (fields,), (added(equation.linear().apply(fields), total),))
         return changes, rates
 
     changes, rates = both(fields)

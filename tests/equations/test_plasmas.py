@@ -273,7 +273,7 @@ def test_flux_and_resistive_dissipation_are_what_changes_the_energies(make_grid,
         np.testing.assert_allclose(budget[energy]["gradient"], row["particle_flux"], rtol=1e-11)
     np.testing.assert_allclose(budget["energy"]["coupling"], -row["resistive_dissipation"], rtol=1e-11)
     both = {name: changes.linear[name] + changes.nonlinear[name] for name in fields}
-    _, derivatives = jax.jvp(equation.energies, (fields,), (both,))
+    _, derivatives = jax.jvp(equation.report.energies, (fields,), (both,))
     for energy, derivative in derivatives.items():
         size = max(abs(float(rate)) for rate in budget[energy].values())
         np.testing.assert_allclose(sum(budget[energy].values()), derivative, atol=1e-12 * size)

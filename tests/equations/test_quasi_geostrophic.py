@@ -54,7 +54,7 @@ def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
 def test_surface_flow_conserves_variance_and_energy(make_grid):
     grid = make_grid((32, 24), devices=2)
     equation = SurfaceQuasiGeostrophic(grid)
-    drifts = drift(equation, eddies(grid, energy=0.5), 0.6, (0.1, 0.05), equation.energies)
+    drifts = drift(equation, eddies(grid, energy=0.5), 0.6, (0.1, 0.05), equation.report.energies)
     assert np.all(drifts[1] < 1e-5), drifts
     assert np.all(drifts[0] / drifts[1] > 12), drifts
 
@@ -118,7 +118,7 @@ def test_budget_on_the_surface(make_grid):
 
 def check_budget(equation, state, causes, tolerance):
     integrals = {name: float(value) for name, value in state.budget.items()}
-    for name, now in jax.jit(equation.energies)(state.field).items():
+    for name, now in jax.jit(equation.report.energies)(state.field).items():
         assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < tolerance
         assert all(abs(integrals[f"{name}_from_{cause}"]) > 1e-5 for cause in [*causes, "forcing"]), integrals
 

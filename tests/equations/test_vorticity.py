@@ -47,7 +47,7 @@ def test_ideal_flow_conserves_energy_and_enstrophy(make_grid):
     drift = []
     for step in (0.04, 0.02):
         state = run(equation, eddies(grid), 0.6, step)
-        now, before = jax.jit(equation.energies)(state.field), state.energies
+        now, before = jax.jit(equation.report.energies)(state.field), state.energies
         drift.append([abs(float(now[e] / before[e]) - 1) for e in ("energy", "enstrophy")])
     assert np.all(np.array(drift[1]) < 1e-7)
     assert np.all(np.array(drift[0]) / drift[1] > 12), drift
@@ -80,7 +80,7 @@ def test_a_forced_flow_with_drag_keeps_its_budget(make_grid):
     integrals = {name: float(value) for name, value in state.budget.items()}
     assert integrals["enstrophy_from_forcing"] == pytest.approx(1.0, rel=1e-9)  # ConstantPower counts ⟨ω f⟩
     for name in ("energy", "enstrophy"):
-        now = float(jax.jit(equation.energies)(state.field)[name])
+        now = float(jax.jit(equation.report.energies)(state.field)[name])
         assert abs(imbalance(name, float(state.energies[name]), now, integrals)) < 1e-8
         causes = [integrals[f"{name}_from_{cause}"] for cause in ("viscosity", "drag", "hyperviscosity")]
         assert max(causes) < -1e-5
