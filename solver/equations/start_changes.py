@@ -43,7 +43,7 @@ def shares_removed(values: Fields, sampled: Fields, spaces: Mapping[str, Space])
 
 
 def _shares(u: ArrayLike, u_hat: Array, space: Space) -> dict[str, Array]:
-    points = jnp.sum(jnp.abs(u) ** 2) / np.prod(u.shape[1:])
+    points = jnp.sum(space.mean(jnp.abs(u) ** 2))
     whole = jnp.where(points > 0, points, 1)
     stored = space.mean_square(u_hat)
     removed = {"beyond": points - stored}

@@ -26,7 +26,7 @@ from solver.written.columns import Column, Part, Values
 from solver.written.plan import Plan
 from solver.written.tree import Node, Slot
 
-REDUCED: dict[str, Callable[[Array], Array]] = {"mean": jnp.mean, "max": jnp.max, "min": jnp.min}
+EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
 
 def report_of_text(equation: Any) -> Report:
@@ -120,7 +120,8 @@ class TextReport:
         """A mean or an extreme over the box."""
         rows = self.on_grid.rows(fields)
         if isinstance(part.of, Values):
-            return REDUCED[part.by](self._values(part.of, rows))
+            values, space = self._values(part.of, rows), self.equation.space(self.equation.first_field)
+            return space.mean(values) if part.by == "mean" else EXTREME[part.by](values)
         if isinstance(part.of, tuple):
             return value_of(self.on_grid, part.of, rows)
         made, _ = self.on_grid.carried_out(part.of, fields, 0.0)

@@ -146,6 +146,19 @@ class Space(eqx.Module):
         """
         return product(a_hat, b_hat, self.modes, weight)
 
+    def point_weights(self) -> Any:
+        """How much each point counts in a mean over the box, 1 on average: an array that broadcasts over the points.
+
+        None, as by default, where all count alike, and where histograms of the points mean something.
+        """
+        return None
+
+    def mean(self, values: Array) -> Array:
+        """The mean over the box of values at the points `(…, x, y, z)`. One all-reduce."""
+        weights = self.point_weights()
+        axes = tuple(range(-self.grid.dimensions, 0))
+        return jnp.mean(values if weights is None else weights * values, axis=axes)
+
     def mean_square(self, u_hat: Array) -> Array:
         """⟨|u|²⟩ over the box, summed over components. One all-reduce."""
         return summed([self.product(u_hat, u_hat)], self.grid.dtype)[0]

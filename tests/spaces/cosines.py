@@ -175,6 +175,23 @@ class AllenCahnBetweenWalls(sw.Equation):
         return 1 + 3 * jnp.max(self.space("u").inverse(fields["u"]) ** 2)
 
 
+class Weighted(CosineSpace):
+    """As if its points did not count alike, but 1 + ½cos(2πz/L) each, which is 1 on average."""
+
+    def point_weights(self):
+        return 1 + 0.5 * np.cos(2 * np.pi * self.grid.coordinates()[1] / self.grid.lengths[1])
+
+
+class WeightedMeans(sw.Equation):
+    """A text with a mean that no sum over modes gives: ⟨|u|⟩, to which the drift of ⟨u⟩ is relative."""
+
+    text = sw.Text(["dt(u) = viscosity*lap(u)"], fields={"u": "scalar"}, conserved={"mass": "u"})
+    with_points = AllenCahnBetweenWalls.with_points
+
+    def space(self, name):
+        return Weighted.of(name, self.fields[name], self.grid, self.method)
+
+
 class AllenCahnAsText(sw.Equation):
     """The same by its text."""
 

@@ -16,7 +16,7 @@ from solver.cli.main import main
 from solver.equations import NavierStokes
 from solver.io import read_series
 from solver.spaces.manifold import distances
-from spaces.cosines import AllenCahnAsText, AllenCahnBetweenWalls
+from spaces.cosines import AllenCahnAsText, AllenCahnBetweenWalls, WeightedMeans
 from spaces.streamfunctions import FlowByStreamfunction, Streamfunctions
 
 SHAPE, LENGTHS = (24, 18), (6.0, 4.0)
@@ -112,6 +112,16 @@ def test_what_a_space_cannot_do_is_refused(make, message):
     equation, _ = begun(AllenCahnBetweenWalls, sw.steppers.IFRK2())
     with refused_in_one_line(message):
         make(equation)
+
+
+def test_points_count_in_means_as_the_space_says():
+    equation, state = begun(WeightedMeans, sw.steppers.IFRK2(), devices=4)
+    x, z = np.meshgrid(np.arange(24) / 24 * 6, (np.arange(18) + 0.5) / 18 * 4, indexing="ij")
+    expected = np.mean(np.abs(start(x, z)) * (1 + 0.5 * np.cos(np.pi * z / 2)))
+    np.testing.assert_allclose(equation.report.conserved_scales(state.field)["mass"], expected, rtol=1e-12)
+    assert abs(expected / np.mean(np.abs(start(x, z))) - 1) > 0.01
+    with refused_in_one_line("output pdfs: field u is of cosine series along z, whose points do not count alike"):
+        sw.outputs.PDFs().check(equation)
 
 
 def test_a_derivative_that_leaves_the_space_is_refused():
