@@ -67,15 +67,26 @@ def public_names(package: str, base: type) -> list[str]:
     return sorted({*names_in(package), *(cls.__name__ for cls in concrete_classes(package, base).values())})
 
 
+def _defining(package: str, name: str) -> list[str]:
+    """Modules of a package in whose text a class of this name is defined."""
+    folders = [Path(folder) for folder in importlib.import_module(package).__path__]
+    line = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
+    files = (file for folder in folders for file in sorted(folder.glob("*.py")))
+    return [f"{package}.{file.stem}" for file in files if line.search(file.read_text("utf-8"))]
+
+
 def public_class(package: str, base: type, name: str) -> Any:
     """A package's concrete class by the name of the class. For a module's `__getattr__`.
+
+    Only the file that defines it is imported.
 
     Raises:
         AttributeError: there is none of this name; the message lists what there is.
     """
     if not name.startswith("_"):  # such names are asked for by the import system, and no class has one
-        for cls in concrete_classes(package, base).values():
-            if cls.__name__ == name:
+        for module in _defining(package, name):
+            cls = getattr(importlib.import_module(module), name, None)
+            if isinstance(cls, type) and issubclass(cls, base) and isinstance(vars(cls).get("name"), str):
                 return cls
         known = ", ".join(public_names(package, base))
         raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {known}")
