@@ -13,7 +13,6 @@ import numpy as np
 from jax.scipy.ndimage import map_coordinates
 from jax.typing import ArrayLike
 from jaxtyping import Array
-from scipy.ndimage import distance_transform_edt
 
 from solver.bodies.base import Centred, Point, Scene, known, need, root
 
@@ -105,6 +104,8 @@ def from_image(solid: Any, sides: Sequence[float], *, periodic: bool = False) ->
     around = [min(n, ACROSS_THE_EDGE) for n in solid.shape]
     wide = np.pad(solid, [(n, n) for n in around], "wrap") if periodic else np.pad(solid, 1)
     cut = tuple(slice(n, -n) for n in (around if periodic else [1] * solid.ndim))
+    from scipy.ndimage import distance_transform_edt  # takes as long to import as equinox, and few runs need it
+
     outside, inside = (distance_transform_edt(part, sampling=cell)[cut] for part in (~wide, wide))
     half = min(cell) / 2  # from the middle of a cell to its side
     return np.where(solid, half - inside, outside - half)
