@@ -17,7 +17,7 @@ from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
 from solver.cluster import Group, processes_of
 from solver.config import Config, ConfigError, Named, seconds
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.base import Initial
 from solver.io import RunDirectory

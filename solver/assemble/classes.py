@@ -16,8 +16,8 @@ from solver.assemble import registry
 from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation, SplitEquation
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation, SplitEquation
 from solver.forcing.base import Forcing
 from solver.initial.base import Initial
 from solver.initial.functions import from_function
@@ -35,6 +35,7 @@ BASES: dict[str, Any] = {
     "body": Obstacle,
     "output": Output,
 }
+FOLDERS = {"equation": "solver.equations"}  # where classes do not lie beside their base
 ABSTRACT = {AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Output}
 
 
@@ -67,7 +68,7 @@ def kind_of(cls: Any) -> str | None:
 def built_in(kind: str) -> dict[str, Any]:
     """Our own classes of a kind, by name."""
     base = BASES[kind]
-    ours = concrete_classes(base.__module__.rpartition(".")[0], base)
+    ours = concrete_classes(FOLDERS.get(kind) or base.__module__.rpartition(".")[0], base)
     reading = concrete_classes("solver.io", base) if kind in ("initial", "body") else {}  # which know nothing of files
     return dict(sorted({**ours, **reading}.items()))
 

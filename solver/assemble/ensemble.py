@@ -14,7 +14,7 @@ from solver.assemble.classes import known_outputs
 from solver.assemble.python import StoppedEarly, locked, prepared
 from solver.cluster import Watchdog, in_group_of, is_first, start_log
 from solver.config import STALL_SECONDS
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory
 from solver.loop import (
     Advance,

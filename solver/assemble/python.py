@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from solver.assemble.classes import known_outputs
 from solver.cluster import Agreement, in_group_of, is_first, processes_of, start_log
 from solver.config import STALL_SECONDS, read_toml
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, RunLock, list_checkpoints
 from solver.loop import StepControl, check_end, step_control
 from solver.outputs.base import Output

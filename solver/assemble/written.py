@@ -8,7 +8,7 @@ from typing import Any
 from solver.config import ConfigError, Declared, Entry, Source, WrittenEquation, nearest
 from solver.written import Text, WrittenError
 
-BASES = ("solver.equations.base.Equation", "solver.equations.any_equation.AnyEquation")
+BASES = ("solver.dynamics.base.Equation", "solver.dynamics.any_equation.AnyEquation")
 
 
 def written_entry(
@@ -79,7 +79,7 @@ def _rank(value: Any) -> str:
 
 
 def _load(text: Text) -> Any:
-    from solver.equations.write import class_of
+    from solver.dynamics.write import class_of
 
     try:
         return class_of(text)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from solver.cluster import machine_memory
 from solver.config import Config
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
 from solver.io.files import in_words
 from solver.plan import AnalysisPlan, DiskUse, Plan
 

@@ -13,9 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation
-from solver.equations.checks import need
-from solver.equations.report import Report
+from solver.dynamics.base import Equation
+from solver.dynamics.checks import need
+from solver.dynamics.report import Report
 from solver.operators import Fields, split_waves
 from solver.spaces.field import Field
 from solver.written import Text

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation
-from solver.equations.report import Report, nothing
-from solver.equations.unresolved import too_small
+from solver.dynamics.base import Equation
+from solver.dynamics.report import Report, nothing
+from solver.dynamics.unresolved import too_small
 from solver.operators import Fields
 from solver.written import Text
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.base import Equation
-from solver.equations.report import Report
-from solver.equations.unresolved import too_small
+from solver.dynamics.base import Equation
+from solver.dynamics.report import Report
+from solver.dynamics.unresolved import too_small
 from solver.written import Text
 
 

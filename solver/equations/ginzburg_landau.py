@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation
-from solver.equations.report import Report
+from solver.dynamics.base import Equation
+from solver.dynamics.report import Report
 from solver.operators import Fields
 from solver.written import Text
 

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics import shell_spectrum
-from solver.equations.checks import need
+from solver.dynamics.checks import need
+from solver.dynamics.report import Report
 from solver.equations.mhd import Vector
-from solver.equations.report import Report
 from solver.equations.schroedinger import SchroedingerEquation, density
 from solver.operators import Fields
 

@@ -9,8 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import dissipation_rate
-from solver.equations.base import Equation
-from solver.equations.report import Report
+from solver.dynamics.base import Equation
+from solver.dynamics.report import Report
 from solver.written import Text
 
 

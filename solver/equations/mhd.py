@@ -13,10 +13,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
-from solver.equations.base import Equation
-from solver.equations.budget import Budget
-from solver.equations.checks import require
-from solver.equations.report import Report
+from solver.dynamics.base import Equation
+from solver.dynamics.budget import Budget
+from solver.dynamics.checks import require
+from solver.dynamics.report import Report
 from solver.grid import Grid
 from solver.operators import curl
 from solver.written import Text

@@ -12,10 +12,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
-from solver.equations.base import Equation
-from solver.equations.checks import need
-from solver.equations.report import Report
-from solver.equations.unresolved import too_small
+from solver.dynamics.base import Equation
+from solver.dynamics.checks import need
+from solver.dynamics.report import Report
+from solver.dynamics.unresolved import too_small
 from solver.operators import Fields
 from solver.spaces.field import Field, MoreFields
 from solver.written import Text

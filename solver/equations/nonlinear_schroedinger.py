@@ -9,9 +9,9 @@ from typing import ClassVar
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import Equation
-from solver.equations.checks import need
-from solver.equations.report import Report
+from solver.dynamics.base import Equation
+from solver.dynamics.checks import need
+from solver.dynamics.report import Report
 from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
 from solver.spaces.field import Field
 from solver.written import Text

@@ -12,8 +12,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex
 
 from solver.diagnostics import weighted_mean_square
-from solver.equations.base import SplitEquation
-from solver.equations.report import Report
+from solver.dynamics.base import SplitEquation
+from solver.dynamics.report import Report
 from solver.fft import max_over_points
 from solver.operators import Fields
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from jax.typing import ArrayLike
 
-from solver.equations.base import Equation
+from solver.dynamics.base import Equation
 from solver.written import Text
 
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.checks import need
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.grid import Grid

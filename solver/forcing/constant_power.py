@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square
-from solver.equations.any_equation import AnyEquation
-from solver.equations.checks import need
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.checks import need
 from solver.forcing.base import Forcing, has_modes, in_shells
 from solver.grid import Grid
 

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_square, shell_index, shell_wavenumbers, shell_width
-from solver.equations.any_equation import AnyEquation
-from solver.equations.checks import need
-from solver.equations.idle_forcing import ROUNDING
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.checks import need
+from solver.dynamics.idle_forcing import ROUNDING
 from solver.forcing.base import Forcing
 from solver.grid import Grid, Storage
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
+from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage

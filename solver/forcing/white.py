@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.forcing.base import Forcing
 from solver.grid import Grid
 from solver.operators import AddedNoise, Fields, added_noise, random_modes, reached_by

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.spaces.field import Field
 from solver.static import no_ambient_mesh

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, component_count
 from solver.spaces.field import RANKS, Field

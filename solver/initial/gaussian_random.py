@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
-from solver.equations.compiled import compiled
+from solver.dynamics.checks import need
+from solver.dynamics.compiled import compiled
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
+from solver.dynamics.checks import need
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, need_resolved
 from solver.spaces.field import Field

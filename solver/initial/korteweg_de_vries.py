@@ -13,8 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.checks import need, require
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.checks import need, require
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need, require
+from solver.dynamics.checks import need, require
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, bounded
 from solver.initial.wavefunctions import galilean_phase, rounding_note

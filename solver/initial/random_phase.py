@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import shell_index, shell_spectrum, shell_wavenumbers, shell_width
-from solver.equations.checks import need
-from solver.equations.compiled import compiled
+from solver.dynamics.checks import need
+from solver.dynamics.compiled import compiled
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.base import Initial, component_count

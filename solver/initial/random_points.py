@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
+from solver.dynamics.checks import need
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, component_count

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
+from solver.dynamics.checks import need
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, component_count, per_axis
 from solver.spaces.field import RANKS, Field

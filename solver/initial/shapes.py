@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import require
+from solver.dynamics.checks import require
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
 from solver.spaces.field import Field

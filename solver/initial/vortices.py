@@ -11,7 +11,7 @@ from equinox import field as attribute
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.checks import need
+from solver.dynamics.checks import need
 from solver.fft import Transform
 from solver.grid import Grid, sample
 from solver.initial.base import Initial, as_tuples, per_axis

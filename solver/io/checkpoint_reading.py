@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from solver.cluster import in_group_of
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Fourier, Grid, Storage
 from solver.io.checkpoint_store import verify_together
 from solver.io.hdf5 import dataset, read_hdf5

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.base import Initial, as_tuples
 from solver.io.fields import describe_field, read_field

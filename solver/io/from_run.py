@@ -15,8 +15,8 @@ from jaxtyping import Array
 
 from solver.config import GridSection
 from solver.diagnostics import mean_square
-from solver.equations.any_equation import AnyEquation
-from solver.equations.start_changes import warn_of_changes
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.start_changes import warn_of_changes
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.initial.base import Initial

@@ -8,7 +8,7 @@ import jax
 from jax.sharding import Mesh
 
 from solver.cluster import Messages, name_of_devices, processes_of
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io.state_transfer import fetch_state, offer_state
 from solver.steppers.base import Stepper
 from solver.steppers.state import State

@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array
 
 from solver.cluster import Expected, transfers
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Form, Grid, Piece, Storage, joined, parts_here, pieces
 from solver.io.checkpoint_reading import outline_of, state_from, storage_in
 from solver.io.checkpoint_writing import value_as_json

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import in_precision
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import in_precision
 from solver.loop.controls import StepControl
 from solver.mesh import MEMBER, is_explicit
 from solver.static import sealed

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.loop.cfl_at_start import warn_of_long_step
 from solver.loop.controls import FixedStep, StepControl
 from solver.loop.first_change import check_first_change

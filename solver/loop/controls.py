@@ -19,9 +19,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
-from solver.equations.checks import nothing_unless, require
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.checks import nothing_unless, require
 from solver.loop.first_step import first_step
 from solver.static import is_array
 from solver.steppers.base import Stepper

@@ -7,8 +7,8 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import SplitEquation
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import SplitEquation
 from solver.operators import Fields
 
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.compiled import compiled
 from solver.grid import Modes
 from solver.operators import random_key
 from solver.spaces.manifold import distances, on_manifold

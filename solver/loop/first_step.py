@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
-from solver.equations.kicks import kicking
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
+from solver.dynamics.kicks import kicking
 from solver.operators import Fields
 from solver.steppers.state import State
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.driven import Driven
+from solver.dynamics.driven import Driven
 from solver.operators import Matrix
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from solver.equations.compiled import compiled
+from solver.dynamics.compiled import compiled
 from solver.loop.batch import (
     Modules,
     arrays_of,

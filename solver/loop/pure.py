@@ -15,12 +15,12 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import BUDGET, rates_in, shorn, without_budget
-from solver.equations.checks import nothing_unless
-from solver.equations.compiled import compiled
-from solver.equations.energy_budget import kept_energies
-from solver.equations.forcings import advance_forcings
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import BUDGET, rates_in, shorn, without_budget
+from solver.dynamics.checks import nothing_unless
+from solver.dynamics.compiled import compiled
+from solver.dynamics.energy_budget import kept_energies
+from solver.dynamics.forcings import advance_forcings
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep, repeat
 from solver.loop.controls import StepControl, need_positive
 from solver.loop.first_change import check_once

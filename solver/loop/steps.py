@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import summed
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
-from solver.equations.forcings import advance_forcings, longest_step
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
+from solver.dynamics.forcings import advance_forcings, longest_step
 from solver.loop.controls import Attempt, StepControl
 from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.schedule import TOLERANCE

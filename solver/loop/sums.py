@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from solver.equations.budget import BUDGET, split_budget, with_budget, without_budget
+from solver.dynamics.budget import BUDGET, split_budget, with_budget, without_budget
 from solver.operators import Fields
 from solver.static import no_ambient_mesh
 from solver.steppers.base import Stepper

@@ -15,10 +15,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import nearest
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import SplitEquation
-from solver.equations.compiled import compiled
-from solver.equations.derived import Derived, derived_quantities
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import SplitEquation
+from solver.dynamics.compiled import compiled
+from solver.dynamics.derived import Derived, derived_quantities
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid

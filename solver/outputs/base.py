@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.discovery import ClassName
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer
 from solver.loop import Schedule, StepControl
 from solver.pictures import View

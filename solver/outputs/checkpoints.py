@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import jax
 
 from solver.cluster import Agreement
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
 from solver.outputs.base import Output, Run

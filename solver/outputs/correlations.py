@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.diagnostics import correlation_distances, longitudinal_and_transverse
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

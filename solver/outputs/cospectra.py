@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.diagnostics import co_spectrum, quadrature_spectrum, shell_wavenumbers
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.moments import add_to_mean, add_to_squares
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
 from solver.grid import Storage
 from solver.operators import Fields
 

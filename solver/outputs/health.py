@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 
-from solver.equations import Equation
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import imbalance
-from solver.equations.compiled import compiled
-from solver.equations.energy_budget import kept_energies
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.budget import imbalance
+from solver.dynamics.compiled import compiled
+from solver.dynamics.energy_budget import kept_energies
 from solver.loop import StepControl, long_step
 from solver.outputs.resolution import LEVEL, tails
 from solver.steppers.state import State

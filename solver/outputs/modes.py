@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import mode_coefficients
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import mode_index
 from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from jaxtyping import Array
 
 from solver.diagnostics import across_wavenumbers, line_wavenumbers, plane_spectrum
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

@@ -17,8 +17,8 @@ from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.config import ConfigError
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
 from solver.outputs.base import Output, Run, refuse_separators

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.operators import Fields
 

@@ -12,10 +12,10 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import imbalance
-from solver.equations.compiled import compiled
-from solver.equations.energy_budget import budget_columns, kept_energies
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import imbalance
+from solver.dynamics.compiled import compiled
+from solver.dynamics.energy_budget import budget_columns, kept_energies
 from solver.grid import Grid
 from solver.io import RunDirectory, SeriesRows
 from solver.io.series import LEADING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection

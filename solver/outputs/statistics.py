@@ -18,7 +18,7 @@ from solver.cluster import LOGGER, is_first
 from solver.config import ConfigError, nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.io import (
     VARIANCE,

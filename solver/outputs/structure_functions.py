@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver import diagnostics
-from solver.equations.any_equation import AnyEquation
-from solver.equations.checks import require
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.checks import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

@@ -13,8 +13,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

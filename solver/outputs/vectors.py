@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.quantities import density_at_points
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.quantities import density_at_points
 from solver.operators import Fields
 
 AXES = "xyz"

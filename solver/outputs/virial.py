@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import ratio
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

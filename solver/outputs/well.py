@@ -15,8 +15,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.config import ConfigError
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
 from solver.io import Job, RunDirectory, Variable, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path
 from solver.io.hdf5 import read_hdf5, verify_data
 from solver.io.snapshots import variables_in

@@ -10,8 +10,8 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
-from solver.equations.any_equation import AnyEquation
-from solver.equations.quantities import density_at_points, density_name
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.quantities import density_at_points, density_name
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

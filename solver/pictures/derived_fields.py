@@ -1,6 +1,6 @@
 """Fields that pictures make of those in a snapshot: vorticity, speed, Q, gradients, density and phase of ψ, and others.
 
-They have the names that outputs use for the same quantities (`solver.equations.derived`), and some more.
+They have the names that outputs use for the same quantities (`solver.dynamics.derived`), and some more.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from solver.equations import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.fft import transforms_in
 from solver.outputs.base import Output
 from solver.plan.of_run import bytes_on_one, place

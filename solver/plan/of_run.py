@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from solver.equations import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.loop import StepControl, trace_advance
 from solver.outputs.base import Output

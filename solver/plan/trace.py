@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from solver.equations import AnyEquation
-from solver.equations.budget import with_budget
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
 from solver.static import opened, sealed

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from solver.config import FROM_THE_RUN
-from solver.equations.base import Equation
-from solver.equations.derivation import text_table
+from solver.dynamics.base import Equation
+from solver.dynamics.derivation import text_table
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.simulation.simulation import Simulation

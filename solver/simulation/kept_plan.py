@@ -6,9 +6,9 @@ from pathlib import Path
 
 from solver.cluster import Agreement, is_first
 from solver.config import ConfigError
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
-from solver.equations.derivation import plan_to_keep
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.derivation import plan_to_keep
 from solver.io.files import write_text
 from solver.written.worked import keep_plan as use_plan
 

@@ -11,7 +11,7 @@ import jax
 
 from solver.cluster import Agreement, Watchdog, is_first
 from solver.config import ConfigError
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.loop import Schedule
 from solver.outputs.base import Output, Run

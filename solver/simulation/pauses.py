@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import jax
 
 from solver.cluster import Watchdog
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
 from solver.io import Writer
 from solver.loop import BlowUp, energy_of_all
 from solver.outputs.base import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer, WritingThread
 from solver.loop import Advance, StepControl, check_end, course
 from solver.mesh import AnyMesh

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.budget import without_budget
-from solver.equations.driven import Driven
+from solver.dynamics.budget import without_budget
+from solver.dynamics.driven import Driven
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Prepared, Stepper, fractions
 

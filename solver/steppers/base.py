@@ -15,11 +15,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.discovery import ClassName, modules
-from solver.equations.acting_bodies import fastest_decay
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
-from solver.equations.budget import added_up, split_by_device
-from solver.equations.kicks import kicking
+from solver.dynamics.acting_bodies import fastest_decay
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.budget import added_up, split_by_device
+from solver.dynamics.kicks import kicking
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
 

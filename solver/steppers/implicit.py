@@ -27,8 +27,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.base import Equation
-from solver.equations.driven import Driven
+from solver.dynamics.base import Equation
+from solver.dynamics.driven import Driven
 from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.additive import IMEXRK2

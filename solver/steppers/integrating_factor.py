@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.equations.driven import Driven
+from solver.dynamics.driven import Driven
 from solver.operators import Fields, LinearOperator
 from solver.steppers.base import Prepared, Stepper, axpy, fractions, scaled
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.base import SplitEquation
+from solver.dynamics.base import SplitEquation
 from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.base import Stepper

@@ -12,15 +12,15 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import BUDGET, with_budget
-from solver.equations.companion import companions_at_start
-from solver.equations.compiled import compiled
-from solver.equations.energy_budget import budget_columns, kept_energies
-from solver.equations.forcings import start_forcings
-from solver.equations.idle_forcing import idle_forcings, warn_of_idle_forcings
-from solver.equations.start_changes import Shares, warn_of_changes
-from solver.equations.unsolved_modes import unsolved_modes, warn_of_unsolved_modes
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import BUDGET, with_budget
+from solver.dynamics.companion import companions_at_start
+from solver.dynamics.compiled import compiled
+from solver.dynamics.energy_budget import budget_columns, kept_energies
+from solver.dynamics.forcings import start_forcings
+from solver.dynamics.idle_forcing import idle_forcings, warn_of_idle_forcings
+from solver.dynamics.start_changes import Shares, warn_of_changes
+from solver.dynamics.unsolved_modes import unsolved_modes, warn_of_unsolved_modes
 from solver.grid import Storage
 from solver.operators import Fields, random_key
 from solver.steppers.base import Stepper

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import shorn
-from solver.equations.energy_budget import budget_columns
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import shorn
+from solver.dynamics.energy_budget import budget_columns
 from solver.steppers.base import Stepper, fitting_classes
 from solver.steppers.state import State
 

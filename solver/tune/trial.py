@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from solver import assemble
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
 from solver.plan import transforms_in_step

@@ -12,8 +12,8 @@ import jax
 
 from solver.assemble import run
 from solver.discovery import concrete_classes
-from solver.equations.any_equation import AnyEquation
-from solver.equations.compiled import compiled
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.compiled import compiled
 from solver.loop import step_control
 from solver.mesh import device_mesh
 from solver.outputs import Checkpoints

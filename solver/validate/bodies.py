@@ -11,9 +11,9 @@ import numpy as np
 
 from solver.bodies.shapes import Cylinder, Wall
 from solver.bodies.sponge import Sponge
+from solver.dynamics.acting_bodies import fastest_decay
+from solver.dynamics.compiled import compiled
 from solver.equations import NavierStokes
-from solver.equations.acting_bodies import fastest_decay
-from solver.equations.compiled import compiled
 from solver.forcing.uniform import Uniform
 from solver.grid import Grid, sample
 from solver.steppers import ETDRK3

@@ -14,7 +14,7 @@ from solver.assemble import read_run_file
 from solver.bodies.base import Scene
 from solver.cli.main import main
 from solver.config import ConfigError
-from solver.equations.acting_bodies import fastest_decay
+from solver.dynamics.acting_bodies import fastest_decay
 
 SHAPE, LENGTHS = (32, 28), (4.0, 3.5)
 DISC = np.pi * 0.25  # mass of the fluid in the place of a disc of radius ½

@@ -11,7 +11,7 @@ from helpers import refused_in_one_line
 import solver as sw
 from solver.bodies.base import Scene, _angular_velocity
 from solver.bodies.obstacles import Obstacles
-from solver.equations.companion import companions_at_start
+from solver.dynamics.companion import companions_at_start
 
 PLANE = Scene(0.1, (0.1, 0.1), (6.0, 5.0))
 SPACE = Scene(0.1, (0.1, 0.1, 0.1), (6.0, 5.0, 4.0))

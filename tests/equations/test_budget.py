@@ -8,8 +8,8 @@ from helpers import VELOCITY
 
 import solver as sw
 from solver import initial
+from solver.dynamics.budget import imbalance
 from solver.equations import MHD, Boussinesq, NavierStokes
-from solver.equations.budget import imbalance
 from solver.forcing import ConstantPower, OrnsteinUhlenbeck
 from solver.steppers import ETDRK4, IFRK2, IFRK4, LSRK3, SBDF2
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.equations.changes import Changes
-from solver.equations.energy_budget import budget_columns
-from solver.equations.write import write
+from solver.dynamics.changes import Changes
+from solver.dynamics.energy_budget import budget_columns
+from solver.dynamics.write import write
 
 STRATIFIED = write(
     ["dt(u) + f*cross(ez, u) = -u@grad(u) - grad(p) + cause(viscosity, nu*lap(u)) + cause(buoyancy, b*up)",

@@ -8,9 +8,9 @@ from helpers import VELOCITY, series
 
 import solver as sw
 from solver import initial
+from solver.dynamics.budget import imbalance
+from solver.dynamics.energy_budget import budget_columns
 from solver.equations import MHD, Boussinesq, NavierStokes, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic, Vorticity
-from solver.equations.budget import imbalance
-from solver.equations.energy_budget import budget_columns
 from solver.steppers import IFRK4
 
 pytestmark = pytest.mark.slow

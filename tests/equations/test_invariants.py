@@ -14,9 +14,9 @@ from solver.assemble.build import Assembly
 from solver.assemble.registry import Registry
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
-from solver.equations.budget import BUDGET
-from solver.equations.energy_budget import budget_columns
-from solver.equations.forcings import start_forcings
+from solver.dynamics.budget import BUDGET
+from solver.dynamics.energy_budget import budget_columns
+from solver.dynamics.forcings import start_forcings
 from solver.outputs.transfer import Transfer, invariant_transfer
 
 REGISTRY = Registry()

@@ -7,8 +7,8 @@ import pytest
 
 import solver as sw
 from solver import initial
+from solver.dynamics.budget import imbalance
 from solver.equations import GrossPitaevskii, NonlinearSchroedinger
-from solver.equations.budget import imbalance
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4, SBDF2, Strang, fitting
 

@@ -9,8 +9,8 @@ from helpers import VELOCITY
 import solver as sw
 from solver import assemble, initial
 from solver.config import ConfigError
+from solver.dynamics.budget import imbalance
 from solver.equations import NavierStokes
-from solver.equations.budget import imbalance
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import expm
 
 import solver as sw
+from solver.dynamics.changes import Changes
 from solver.equations import MHD, HallMHD, HasegawaWakatani, ReducedMHD
-from solver.equations.changes import Changes
 from solver.steppers import ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import pytest
 
 import solver as sw
 from solver import initial
+from solver.dynamics.budget import imbalance
+from solver.dynamics.changes import Changes
 from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
-from solver.equations.budget import imbalance
-from solver.equations.changes import Changes
 from solver.forcing import ConstantPower
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4

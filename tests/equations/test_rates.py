@@ -8,8 +8,8 @@ import pytest
 import solver as sw
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED
+from solver.dynamics.write import write
 from solver.equations import Equation, SplitEquation
-from solver.equations.write import write
 from solver.fft.cost import transforms_in
 from solver.loop import FixedStep, KeepCFL, Schedule, trace_advance
 from solver.steppers.start import state_shapes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import solver as sw
+from solver.dynamics.write import write
 from solver.equations import NavierStokes, Vorticity
-from solver.equations.write import write
 
 
 def test_what_has_no_divergence_or_no_mean_is_read_off_the_text():

@@ -7,8 +7,8 @@ import pytest
 
 import solver as sw
 from solver import initial
+from solver.dynamics.budget import imbalance
 from solver.equations import NavierStokes, Vorticity
-from solver.equations.budget import imbalance
 from solver.forcing import ConstantPower
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4

@@ -9,8 +9,8 @@ from helpers import VELOCITY, series
 import solver as sw
 from solver import initial
 from solver.diagnostics import mean_product, mean_square
+from solver.dynamics.forcings import advance_forcings, start_forcings
 from solver.equations import MHD, Boussinesq, NavierStokes
-from solver.equations.forcings import advance_forcings, start_forcings
 from solver.forcing import ConstantPower, FlowRate, OrnsteinUhlenbeck, Uniform
 from solver.steppers import ETDRK2, IFRK2, IFRK4
 

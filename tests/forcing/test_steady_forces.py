@@ -9,8 +9,8 @@ from helpers import VELOCITY, collectives
 import solver as sw
 from solver import initial
 from solver.diagnostics import mean_square, shell_spectrum
+from solver.dynamics.budget import imbalance
 from solver.equations import MHD, Boussinesq, Burgers, NavierStokes
-from solver.equations.budget import imbalance
 from solver.forcing import ABC, ConstantPower, FrozenShells, Kolmogorov, OrnsteinUhlenbeck, TaylorGreen
 from solver.forcing.waves import need_periods
 from solver.steppers import ETDRK4, IFRK2, IFRK4, SBDF2

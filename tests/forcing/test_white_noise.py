@@ -10,8 +10,8 @@ from scipy.linalg import expm
 import solver as sw
 from solver.cli.main import main
 from solver.diagnostics import mean_square, shell_spectrum
+from solver.dynamics.budget import imbalance
 from solver.equations import MHD, AdvectionDiffusion, Boussinesq, NavierStokes
-from solver.equations.budget import imbalance
 from solver.forcing import WhiteForcing, WhiteNoise
 from solver.operators import divergence, hermitian
 from solver.steppers import ETDRK2, ETDRK4, IFRK2, IFRK3, IFRK4, IMEXRK2, LSRK3, SBDF2

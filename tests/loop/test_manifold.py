@@ -11,7 +11,7 @@ import pytest
 from test_same_bits import PAIRS, build
 
 import solver as sw
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.loop import BlowUp
 from solver.spaces.field import Field
 from solver.spaces.manifold import distances

@@ -15,8 +15,8 @@ from solver.assemble.registry import Registry
 from solver.cli.main import main
 from solver.cli.new_run_file import new_run_file
 from solver.config import load
+from solver.dynamics.derived import derived_quantities
 from solver.equations import SplitEquation
-from solver.equations.derived import derived_quantities
 from solver.loop.energy import energy_of_all
 from solver.outputs.records import Records, _at_time, _values
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.equations.derived import derived_quantities
-from solver.equations.dissipation import dissipates, kinematic_viscosity
+from solver.dynamics.derived import derived_quantities
+from solver.dynamics.dissipation import dissipates, kinematic_viscosity
 
 NU = 0.1
 FLOWS = {

@@ -11,7 +11,7 @@ import pytest
 import solver as sw
 from solver.config import ConfigError
 from solver.diagnostics.points import at_places
-from solver.equations.derived import derived_quantities
+from solver.dynamics.derived import derived_quantities
 from solver.fft import Transform
 from solver.io import RecordsFile, Variable, write_snapshot
 from solver.io.subgrid import Subgrid

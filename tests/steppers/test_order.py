@@ -10,8 +10,8 @@ from jax.typing import ArrayLike
 
 import solver as sw
 from solver.assemble.classes import built_in
+from solver.dynamics.budget import with_budget, without_budget
 from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson, SplitEquation
-from solver.equations.budget import with_budget, without_budget
 from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitting
 from solver.steppers.implicit import backward_weights
 

@@ -3,9 +3,9 @@
 import pytest
 
 import solver as sw
-from solver.equations.derivation import text_table
-from solver.equations.energy_budget import budget_columns
-from solver.equations.evaluation import Evaluation
+from solver.dynamics.derivation import text_table
+from solver.dynamics.energy_budget import budget_columns
+from solver.dynamics.evaluation import Evaluation
 from solver.written import Text, WrittenError
 
 

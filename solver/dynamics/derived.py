@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.gradients import gradient_tensor, q_criterion
-from solver.equations.dissipation import dissipates, dissipation
-from solver.equations.quantities import name_apart
+from solver.dynamics.dissipation import dissipates, dissipation
+from solver.dynamics.quantities import name_apart
 from solver.operators import Fields, curl
 from solver.spaces.field import Field
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solver.equations.evaluation import Evaluation
+from solver.dynamics.evaluation import Evaluation
 from solver.written.report import report
 from solver.written.text import Text
 

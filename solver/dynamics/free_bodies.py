@@ -8,10 +8,10 @@ from typing import Any
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.acting_bodies import at_motion
-from solver.equations.changes import Changes
-from solver.equations.companion import MOTION as MOTION, Companion
-from solver.equations.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
+from solver.dynamics.acting_bodies import at_motion
+from solver.dynamics.changes import Changes
+from solver.dynamics.companion import MOTION as MOTION, Companion
+from solver.dynamics.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
 from solver.operators import Fields
 
 

@@ -21,9 +21,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.equations.companion import Companion, companions_at_start
-from solver.equations.report import Report
-from solver.equations.start_changes import Shares
+from solver.dynamics.companion import Companion, companions_at_start
+from solver.dynamics.report import Report
+from solver.dynamics.start_changes import Shares
 from solver.fft import Method, Transform
 from solver.grid import Grid, Storage, moved
 from solver.mesh import AnyMesh

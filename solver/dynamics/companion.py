@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.changes import Changes
+from solver.dynamics.changes import Changes
 from solver.operators import Fields
 
 MOTION = "motion"  # the name of the companion that holds the bodies that the flow moves

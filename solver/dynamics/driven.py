@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.budget import BUDGET, without_budget
-from solver.equations.changes import Changes
-from solver.equations.companion import Companion
-from solver.equations.energy_budget import EnergyBudget
-from solver.equations.forcings import forcing_key
-from solver.equations.kicks import kicks, prepared_kicks
+from solver.dynamics.budget import BUDGET, without_budget
+from solver.dynamics.changes import Changes
+from solver.dynamics.companion import Companion
+from solver.dynamics.energy_budget import EnergyBudget
+from solver.dynamics.forcings import forcing_key
+from solver.dynamics.kicks import kicks, prepared_kicks
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, uniform
 from solver.spaces.manifold import constrained

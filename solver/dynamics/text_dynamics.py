@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.acting_bodies import at_motion, rate_of_bodies
-from solver.equations.at_points import SPACING, AtPoints
-from solver.equations.evaluation import Evaluation, without_missing
-from solver.equations.in_modes import GridModes, OneMode
-from solver.equations.report import Damping
-from solver.equations.turned import whole
+from solver.dynamics.acting_bodies import at_motion, rate_of_bodies
+from solver.dynamics.at_points import SPACING, AtPoints
+from solver.dynamics.evaluation import Evaluation, without_missing
+from solver.dynamics.in_modes import GridModes, OneMode
+from solver.dynamics.report import Damping
+from solver.dynamics.turned import whole
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
 from solver.spaces.base import ZERO_MEAN

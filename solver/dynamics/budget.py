@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, summed, summed_by_device
-from solver.equations.changes import Changes
+from solver.dynamics.changes import Changes
 from solver.operators import Fields
 
 Budget = Mapping[str, Mapping[str, Array]]  # energy → cause → rate

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 
 from solver.bodies import Obstacles
 from solver.bodies.base import known
-from solver.equations.at_points import KEPT, AtPoints, of_scalar
-from solver.equations.companion import MOTION
-from solver.equations.turned import whole
+from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
+from solver.dynamics.companion import MOTION
+from solver.dynamics.turned import whole
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.budget import Budget
+from solver.dynamics.budget import Budget
 from solver.operators import Fields
 from solver.spaces.manifold import constrained
 

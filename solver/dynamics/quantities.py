@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
+from solver.dynamics.any_equation import AnyEquation
 from solver.operators import Fields
 
 

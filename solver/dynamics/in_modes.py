@@ -8,8 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.equations.at_points import FUNCTIONS
-from solver.equations.turned import Turned
+from solver.dynamics.at_points import FUNCTIONS
+from solver.dynamics.turned import Turned
 from solver.mesh import on_gpu
 from solver.spaces import Space
 from solver.written.components import ONE

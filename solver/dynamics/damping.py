@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from solver.equations.at_points import constant
+from solver.dynamics.at_points import constant
 from solver.grid import Grid
 from solver.written.components import ONE, times
 from solver.written.degrees import degree

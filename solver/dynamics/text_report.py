@@ -11,16 +11,16 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, plus
-from solver.equations.at_points import AtPoints
-from solver.equations.bodies_report import report_of_bodies, with_cause_of_bodies
-from solver.equations.budget import Budget, rates_of_sums
-from solver.equations.changes import Changes
-from solver.equations.evaluation import Evaluation
-from solver.equations.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
-from solver.equations.in_modes import Rows
-from solver.equations.quadratic import by_shell, caused, conjugate, holds, power, value_of
-from solver.equations.report import Report
-from solver.equations.text_dynamics import damping_of_text
+from solver.dynamics.at_points import AtPoints
+from solver.dynamics.bodies_report import report_of_bodies, with_cause_of_bodies
+from solver.dynamics.budget import Budget, rates_of_sums
+from solver.dynamics.changes import Changes
+from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
+from solver.dynamics.in_modes import Rows
+from solver.dynamics.quadratic import by_shell, caused, conjugate, holds, power, value_of
+from solver.dynamics.report import Report
+from solver.dynamics.text_dynamics import damping_of_text
 from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
 from solver.written.plan import Plan

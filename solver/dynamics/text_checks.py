@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from solver.bodies.base import Obstacle
 from solver.bodies.obstacles import ONLY
-from solver.equations.checks import NUMBERS, nothing_unless, require, require_shape
-from solver.equations.damping import require_powers
-from solver.equations.evaluation import Evaluation
+from solver.dynamics.checks import NUMBERS, nothing_unless, require, require_shape
+from solver.dynamics.damping import require_powers
+from solver.dynamics.evaluation import Evaluation
 from solver.spaces import NotInSpace
 from solver.written.growth import fastest_growth
 from solver.written.kinds import Kind

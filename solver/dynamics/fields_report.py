@@ -6,10 +6,10 @@ import jax
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum
-from solver.equations.any_equation import AnyEquation
-from solver.equations.budget import Budget, rates_of_sums
-from solver.equations.changes import Changes
-from solver.equations.report import Report
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import Budget, rates_of_sums
+from solver.dynamics.changes import Changes
+from solver.dynamics.report import Report
 from solver.operators import Fields
 from solver.written.energies import names_of_squares
 

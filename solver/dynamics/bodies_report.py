@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.acting_bodies import at_motion
-from solver.equations.budget import Budget
-from solver.equations.evaluation import Evaluation
-from solver.equations.on_bodies import forces, units, velocity_and_change, warnings
-from solver.equations.report import BodiesReport, Mask
+from solver.dynamics.acting_bodies import at_motion
+from solver.dynamics.budget import Budget
+from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
+from solver.dynamics.report import BodiesReport, Mask
 from solver.operators import Fields
 from solver.written.energies import vector_of
 

@@ -21,22 +21,22 @@ from jaxtyping import Array
 from solver.bodies import Obstacles
 from solver.bodies.base import Scene
 from solver.bodies.obstacles import by_name
-from solver.equations.acting_bodies import with_bodies_at_rest
-from solver.equations.any_equation import AnyEquation, refuse_dimensions
-from solver.equations.budget import BUDGET
-from solver.equations.companion import MOTION, Companion, check_companions, named_companions, together
-from solver.equations.declared import declare
-from solver.equations.derivation import derivation_of, texts_of
-from solver.equations.driven import Driven
-from solver.equations.energy_budget import EnergyBudget
-from solver.equations.evaluation import Evaluation, without_missing
-from solver.equations.fields_report import report_of_fields
-from solver.equations.free_bodies import FreeBodies
-from solver.equations.report import Report
-from solver.equations.start_changes import Shares, shares_removed
-from solver.equations.text_checks import check_bodies, check_text
-from solver.equations.text_dynamics import TextDynamics, damping_of_text
-from solver.equations.text_report import report_of_text
+from solver.dynamics.acting_bodies import with_bodies_at_rest
+from solver.dynamics.any_equation import AnyEquation, refuse_dimensions
+from solver.dynamics.budget import BUDGET
+from solver.dynamics.companion import MOTION, Companion, check_companions, named_companions, together
+from solver.dynamics.declared import declare
+from solver.dynamics.derivation import derivation_of, texts_of
+from solver.dynamics.driven import Driven
+from solver.dynamics.energy_budget import EnergyBudget
+from solver.dynamics.evaluation import Evaluation, without_missing
+from solver.dynamics.fields_report import report_of_fields
+from solver.dynamics.free_bodies import FreeBodies
+from solver.dynamics.report import Report
+from solver.dynamics.start_changes import Shares, shares_removed
+from solver.dynamics.text_checks import check_bodies, check_text
+from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
+from solver.dynamics.text_report import report_of_text
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation

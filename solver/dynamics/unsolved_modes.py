@@ -9,9 +9,9 @@ from typing import Any
 import jax
 from jaxtyping import Array
 
-from solver.equations.any_equation import AnyEquation
-from solver.equations.base import Equation
-from solver.equations.text_dynamics import TextDynamics
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.base import Equation
+from solver.dynamics.text_dynamics import TextDynamics
 
 
 class UnsolvedModes(UserWarning):

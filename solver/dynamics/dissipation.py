@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import dissipation_rate, gradient_tensor, weighted_mean_square
-from solver.equations.any_equation import AnyEquation
-from solver.equations.report import Damping
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.report import Damping
 
 
 def kinematic_viscosity(equation: AnyEquation) -> Any:

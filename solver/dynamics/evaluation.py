@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.equations.acting_bodies import with_moving_bodies
-from solver.equations.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
-from solver.equations.in_modes import GridModes, LargeMode, Rows
+from solver.dynamics.acting_bodies import with_moving_bodies
+from solver.dynamics.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
+from solver.dynamics.in_modes import GridModes, LargeMode, Rows
 from solver.fft import Transform, max_over_points
 from solver.operators import Fields, components
 from solver.spaces import Field
