@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 import jax
@@ -15,6 +15,7 @@ import jax
 from solver.cluster.cores import bound_cores
 from solver.cluster.launch import Launch, LaunchError
 
+THREADS_OF_FFTS = "xla_cpu_multi_thread_eigen"  # known to jaxlib 0.10.2, 0.11.0, 0.11.2 and 0.12.0
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"
 WITHOUT_DOUBLE = {"tpu": "a TPU", "metal": "Metal"}
 
@@ -49,6 +50,8 @@ def machine_memory() -> int | None:
 def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
     """Allow double precision, and set the platform and the number of virtual devices on the CPU.
 
+    On the CPU FFTs have one thread each from now on (`one_thread_each`).
+
     Args:
         wanted: platform; `auto` leaves the choice to JAX.
         cpu_devices: None leaves what the environment fixes.
@@ -60,6 +63,8 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
         LaunchError: a GPU is asked for and JAX has no plug-in for one.
     """
     jax.config.update("jax_enable_x64", True)
+    if will_be_cpu(wanted):
+        one_thread_each(os.environ)
     if wanted != "auto":
         jax.config.update("jax_platforms", gpu_platform() if wanted == "gpu" else wanted)
     if cpu_devices is not None:
@@ -68,6 +73,18 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
         except RuntimeError:
             return False
     return True
+
+
+def one_thread_each(environment: MutableMapping[str, str]) -> None:
+    """Have XLA carry out each FFT on the CPU in one thread, unless XLA_FLAGS says otherwise. Before JAX has devices.
+
+    With threads XLA decides by timing how many take part, DUCC transforms the lines that are left over of each thread's
+    share one by one, and these are rounded otherwise: two runs of one file differed in their last bits (jaxlib 0.10.2,
+    transforms of 2¹⁴ numbers and more). Devices are the threads of a run.
+    """
+    given = environment.get("XLA_FLAGS", "")
+    if THREADS_OF_FFTS not in given:
+        environment["XLA_FLAGS"] = f"{given} --{THREADS_OF_FFTS}=false".strip()
 
 
 def gpu_platform() -> str:

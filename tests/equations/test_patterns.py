@@ -136,7 +136,7 @@ def test_walls_of_cahn_hilliard_stand(make_grid):
     walls = initial.Ball(radius=7.5, width=1.0)(grid)
     np.testing.assert_allclose(only(equation, after(equation, walls, 5.0, 0.1)), walls[0], atol=1e-5)
     assert equation.report.warnings({}) == []
-    [warning] = CahnHilliard(make_grid((16,), devices=1, lengths=30.0)).warnings({})
+    [warning] = CahnHilliard(make_grid((16,), devices=1, lengths=30.0)).report.warnings({})
     assert warning == "√(2κ) k_max = 1.48 is below 2: walls are not resolved"
 
 

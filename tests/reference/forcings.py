@@ -49,22 +49,18 @@ def constant_power(section, fields, box):
 
 
 def frozen_shells(section, box):
-    """û/(2E) (−T + (E₀ − E)/τ) in each shell with low ≤ k ≤ high; E₀ is E when the force is first asked for.
-
-    A shell that holds rounding errors alone then is not forced.
-    """
+    """û/(2E) (−T + (E₀ − E)/τ) in shells with low ≤ k ≤ high that hold more than rounding errors, E₀, at first."""
     centres, number = box.shells()
     low, high = section.get("low", 1.0) * (1 - 1e-9), section.get("high", 2.0) * (1 + 1e-9)
     shells, at_start = [i for i, k in enumerate(centres) if i and low <= k <= high], {}
 
     def force(fields, change):
-        total, whole = np.zeros_like(fields), np.sum(np.abs(fields) ** 2) / 2
+        total, whole, tau = np.zeros_like(fields), np.sum(np.abs(fields) ** 2) / 2, section.get("return_time", 1.0)
         for i in shells:
             u, moved = fields * (number == i), np.sum(np.real(np.conj(fields) * change) * (number == i))
             energy = np.sum(np.abs(u) ** 2) / 2
             frozen = at_start.setdefault(i, energy if energy > (100 * box.epsilon) ** 2 * whole else 0.0)
-            wanted = (frozen - energy) / section.get("return_time", 1.0) - moved
-            total = total + (u * wanted / (2 * energy) if frozen > 0 and energy > 0 else 0)
+            total = total + (u * ((frozen - energy) / tau - moved) / (2 * energy) if frozen * energy > 0 else 0)
         return total
 
     return force
