@@ -80,7 +80,7 @@ def one_thread_each(environment: MutableMapping[str, str]) -> None:
 
     With threads XLA decides by timing how many take part, DUCC transforms the lines that are left over of each thread's
     share one by one, and these are rounded otherwise: two runs of one file differed in their last bits (jaxlib 0.10.2,
-    transforms of 2¹⁴ numbers and more). Devices are the threads of a run.
+    86 and 171 lines of 512 numbers; lines of 128 did not). Devices are the threads of a run.
     """
     given = environment.get("XLA_FLAGS", "")
     if THREADS_OF_FFTS not in given:

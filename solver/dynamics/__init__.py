@@ -1,1 +1,1 @@
-"""What an equation is and how it is carried out; `solver.equations` has those of the library."""
+"""Equations as such: base classes, texts carried out on a grid, reports. `solver.equations` has those of the library."""

@@ -1,4 +1,4 @@
-"""What bodies and sponges do while an equation of a text is stepped: where they are, their strength, their rate."""
+"""Bodies and sponges while an equation of a text is stepped: their places, their strength, their rate."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def with_moving_bodies(
 
 
 def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
-    """What bodies add to the rate [1/time]: 1/η, and κk²/4 of scalars that do not pass a surface, k the largest.
+    """The rate that bodies add [1/time]: 1/η, and κk²/4 of scalars that do not pass a surface, k the largest.
 
     With a CFL number of ½ every stepper is stable.
 

@@ -1,4 +1,4 @@
-"""What all equations share: named fields, their two forms, the devices they are on, and what is reported of them.
+"""The part that all equations share: named fields, their two forms, the devices they are on, and what is reported of them.
 
 An equation is an immutable pytree: its parameters are leaves, which can be differentiated, batched and changed without
 compiling again; the grid is static. Every field is an array `(component, …)` under its name; a scalar has one.
@@ -285,10 +285,10 @@ class AnyEquation(eqx.Module):
     @property
     @abstractmethod
     def report(self) -> Report:
-        """What outputs ask of it, from its fields or its text, with what `reported` says otherwise."""
+        """The functions that outputs ask for, made from its fields or its text, as `reported` changes them."""
 
     def reported(self, report: Report) -> Report:
-        """What it reports, from what is made of its fields or its text: `dataclasses.replace(report, …)`.
+        """Its report, from the one that is made of its fields or its text: `dataclasses.replace(report, …)`.
 
         Override it to report otherwise, or more; by default it is that. A subclass of an equation of the library goes
         on from `super().reported(report)`.

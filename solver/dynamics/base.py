@@ -402,6 +402,11 @@ class SplitEquation(AnyEquation):
         return fields
 
 
+def has_text(equation: AnyEquation) -> bool:
+    """True for an equation of a text."""
+    return isinstance(equation, Equation) and equation.text is not None
+
+
 def advection_rate(velocity: Array, grid: Grid) -> Array:
     """max over points of Σ_i |u_i|/Δx_i [1/time]; dt times this is the CFL number. One all-reduce."""
     return max_over_points(crossings(velocity, np.asarray(grid.spacing, grid.dtype)))

@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
+from solver.dynamics.base import has_text
 from solver.dynamics.text_dynamics import TextDynamics
 
 
@@ -23,8 +23,7 @@ class UnsolvedModes(UserWarning):
 
 def unsolved_modes(equation: AnyEquation) -> dict[str, Array]:
     """By unknown, how many stored modes other than the mean its equation does not give."""
-    has_text = isinstance(equation, Equation) and equation.text is not None
-    return TextDynamics(equation).unsolved_modes() if has_text else {}
+    return TextDynamics(equation).unsolved_modes() if has_text(equation) else {}
 
 
 def warn_of_unsolved_modes(equation: Any, counted: Mapping[str, Array]) -> None:

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from solver.config import FROM_THE_RUN
-from solver.dynamics.base import Equation
+from solver.dynamics.base import has_text
 from solver.dynamics.derivation import text_table
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
@@ -31,7 +31,7 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
         "grid": _grid(equation.grid),
         "equation": {
             **_object(equation),
-            **(text_table(equation) if isinstance(equation, Equation) and equation.text is not None else {}),
+            **(text_table(equation) if has_text(equation) else {}),
         },
         "initial": start if len(start) > 1 else next(iter(start.values())),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),

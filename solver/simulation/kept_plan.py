@@ -7,7 +7,7 @@ from pathlib import Path
 from solver.cluster import Agreement, is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
+from solver.dynamics.base import has_text
 from solver.dynamics.derivation import plan_to_keep
 from solver.io.files import write_text
 from solver.written.worked import keep_plan as use_plan
@@ -23,7 +23,7 @@ def keep_plan(equation: AnyEquation, file: Path) -> None:
     Raises:
         ConfigError: the file cannot be read.
     """
-    if not isinstance(equation, Equation) or equation.text is None:
+    if not has_text(equation):
         return
     found = plan_to_keep(equation)
     has_file = is_first() and bool(found) and file.exists()
