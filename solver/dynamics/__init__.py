@@ -1,1 +1,1 @@
-"""Equations as such: base classes, texts carried out on a grid, reports. `solver.equations` has those of the library."""
+"""Equations as such: base classes, texts carried out on a grid, reports; the library's are in `solver.equations`."""

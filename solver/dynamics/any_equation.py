@@ -1,4 +1,4 @@
-"""The part that all equations share: named fields, their two forms, the devices they are on, and what is reported of them.
+"""The part that all equations share: named fields, their two forms, their devices, and what is reported of them.
 
 An equation is an immutable pytree: its parameters are leaves, which can be differentiated, batched and changed without
 compiling again; the grid is static. Every field is an array `(component, …)` under its name; a scalar has one.
