@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 
+from solver.spaces import FourierSpace
 from solver.spaces.field import Field
 
 PAGES_MADE = {"equations/index.md", "commands.md"}  # by docs/made_pages.py, when the site is built
@@ -124,3 +125,8 @@ def all_to_all_bytes(text):
             sizes = {"c128": 16, "c64": 8, "f64": 8, "f32": 4, "u32": 4}
             moved.append(sum(sizes[kind] * int(np.prod([int(n) for n in sides.split(",")])) for kind, sides in pieces))
     return moved
+
+
+def fourier(grid, components=1):
+    """The space of a scalar, or of a vector with so many components, on a grid."""
+    return FourierSpace("u", Field("vector" if components > 1 else "scalar"), grid)

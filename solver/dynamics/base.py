@@ -117,10 +117,9 @@ class Equation(AnyEquation):
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
             try:
-                _ = self.space(name).fourier
+                forcing.check(self, name)
             except NotInSpace as error:
                 raise ValueError(f"forcing {forcing.name}: {error}") from None
-            forcing.check(self, name)
 
     def _why_not_in(self, dimensions: int) -> str:
         """What of its text makes no sense in so many dimensions of space; empty where that is not known."""

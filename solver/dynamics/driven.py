@@ -122,7 +122,8 @@ class Driven(eqx.Module):
         linear = self.equation.linear().apply(self.equation.fields_alone(own)) if needed else {}
         for name, forcing in forcings.items():
             change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
-            forces[name] = forcing.force(self.forcing[name], own[name], self.equation.space(name).fourier, *change)
+            at_rest = dataclasses.replace(self.equation.space(name), shift=None)  # as its coordinates are
+            forces[name] = forcing.force(self.forcing[name], own[name], at_rest, *change)
         return constrained(forces, self.equation.spaces)
 
     def _constrained(self, nonlinear: Fields) -> Fields:

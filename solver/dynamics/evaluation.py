@@ -125,53 +125,49 @@ class Evaluation:
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
     ) -> tuple[Rows, Any]:
         """The products of a plan, its levels one after the other; and the largest of a number at the points."""
-        if self.text.is_mixed:
-            return self._of_both_kinds(plan, fields, t, largest)
-        modes, found = self.modes(t), None
-        coefficients = self.coefficients(fields)
+        rows, found = self.rows(fields, t), None
         for inner, products in plan.levels():
-            function = self.function(plan, inner, products)
-            hats = self.inner([plan.inner[i] for i in inner], Rows(modes, coefficients, fields))
+            function, together = self.function(plan, inner, products), rows.other is None
+            given: Any = (
+                self.inner([plan.inner[i] for i in inner], rows) if together else self.at_points(inner, plan, rows)
+            )
             functions = function, *([] if largest is None else [largest])
-            numbers = self.numbers(modes, *functions)
+            numbers = self.numbers(rows.modes, *functions)
             places = with_moving_bodies(self.equation, function, numbers, self.places(*functions))
-            made = modes.space.pointwise(function, hats, numbers, places, largest)
-            made, found = made if largest is not None else (made, None)
-            coefficients |= {Slot("product", i): part for i, part in zip(products, components(made), strict=True)}
-        return Rows(modes, coefficients), found
+            if together:
+                made = rows.modes.space.pointwise(function, given, numbers, places, largest)
+                made, found = made if largest is not None else (made, None)
+                rows = rows.with_products(dict(zip(products, components(made), strict=True)))
+            else:
+                self._check_functions(function, given, numbers, places)
+                made = function.made(given, numbers, places, self.grid.physical_shape)
+                if largest is not None:
+                    [size] = largest.made(given, numbers, places, self.grid.physical_shape)
+                    found = max_over_points(size.astype(self.grid.dtype))
+                rows = self._with_products_apart(rows, plan, dict(zip(products, made, strict=True)))
+        return rows, found
 
-    def _of_both_kinds(
-        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None
-    ) -> tuple[Rows, Any]:
-        """The same where some fields are real and some complex: each inner field and product by its own transform."""
+    def _check_functions(
+        self, function: AtPoints, values: Mapping[Node, Array], numbers: Mapping[str, Any], places: Any
+    ) -> None:
+        """Refuse functions of the user's that look at other points, where fields of both kinds are at the points."""
+        if function.functions:
+            held = [values[Slot("inner", i)] for i in function.inner]
+            Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
+
+    def _with_products_apart(self, rows: Rows, plan: Plan[Any], made: Mapping[int, Array]) -> Rows:
+        """Rows with products, from their values: each as coefficients of the kinds of fields that need it."""
         changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
         names = self.text.system.complex_names
         rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
-        needed, found, shape = forms(plan, rows_by_kind, names), None, self.grid.physical_shape
-        rows = self.rows(fields, t)
-        for inner, products in plan.levels():
-            function = self.function(plan, inner, products)
-            values = self.at_points(inner, plan, rows)
-            numbers = self.numbers(rows.modes, function, *([] if largest is None else [largest]))
-            places = self.places(function)
-            if function.functions:
-                held = [values[Slot("inner", i)] for i in inner]
-                Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
-            made = function.made(values, numbers, places, shape)
-            if largest is not None:
-                [at_points] = largest.made(values, numbers, self.places(largest), shape)
-                found = max_over_points(at_points.astype(self.grid.dtype))
-            coefficients = {real: dict(rows.of_kind(real).coefficients) for real in (True, False)}
-            for real in (True, False):
-                space = rows.of_kind(real).modes.space
-                wanted = [i for i in products if i in needed.products[not real]]
-                if wanted:
-                    own = [jnp.real(made[products.index(i)]) if real else made[products.index(i)] for i in wanted]
-                    hats = space.forward(jnp.stack([product.astype(space.values.dtype) for product in own]))
-                    coefficients[real] |= {Slot("product", i): hat for i, hat in zip(wanted, hats, strict=True)}
-            other = Rows(rows.of_kind(False).modes, coefficients[False], rows.fields)
-            rows = Rows(rows.modes, coefficients[True], rows.fields, other)
-        return rows, found
+        needed = forms(plan, rows_by_kind, names).products
+        found: dict[bool, dict[int, Array]] = {}
+        for real in (True, False):
+            space = rows.of_kind(real).modes.space
+            wanted = [i for i in made if i in needed[not real]]
+            own = [(jnp.real(made[i]) if real else made[i]).astype(space.values.dtype) for i in wanted]
+            found[real] = dict(zip(wanted, space.forward(jnp.stack(own)), strict=True)) if wanted else {}
+        return rows.with_products(found[True], found[False])
 
     def at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
         """Values of inner fields, by slot: those of one kind in one transform."""

@@ -21,7 +21,7 @@ def start_forcings(equation: AnyEquation, key: Any, fields: Fields) -> dict[str,
         ValueError: a random forcing without a key.
     """
     return {
-        name: forcing.start_from(fields[name], equation.space(name).fourier, forcing_key(forcing, key, i, 0))
+        name: forcing.start_from(fields[name], equation.space(name), forcing_key(forcing, key, i, 0))
         for i, (name, forcing) in enumerate(equation.forcings().items())
     }
 
@@ -31,7 +31,7 @@ def advance_forcings(
 ) -> dict[str, Any]:
     """State of each forcing for step number `step`, which begins now."""
     return {
-        name: forcing.advance(states[name], forcing_key(forcing, key, i, step + 1), dt, equation.space(name).fourier)
+        name: forcing.advance(states[name], forcing_key(forcing, key, i, step + 1), dt, equation.space(name))
         for i, (name, forcing) in enumerate(equation.forcings().items())
     }
 

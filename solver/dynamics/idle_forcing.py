@@ -35,7 +35,7 @@ def idle_forcings(equation: Any, fields: Fields) -> dict[str, Array]:
     found = {}
     for name, forcing in equation.forcings().items():
         space = equation.space(name)
-        modes = forcing.multiplied_modes(space.fourier)
+        modes = forcing.multiplied_modes(space)
         if modes is not None:
             least = (ROUNDING * jnp.finfo(space.grid.dtype).eps) ** 2 * space.mean_square(fields[name])
             found[name] = space.mean_square(fields[name] * modes) <= least

@@ -15,7 +15,7 @@ from solver.spaces import Space
 from solver.written.components import ONE
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
-from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Solved, Sum
+from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Slot, Solved, Sum
 from solver.written.vocabulary import COMPARED, OPERATORS
 
 
@@ -197,6 +197,13 @@ class Rows:
         other: Rows | None = None,
     ) -> None:
         self.modes, self.coefficients, self.fields, self.other = modes, coefficients, fields, other
+
+    def with_products(self, made: Mapping[int, Array], of_other: Mapping[int, Array] | None = None) -> Rows:
+        """The same with products of a plan, by their numbers; of the complex fields beside them by themselves."""
+        products: dict[Node, Array] = {Slot("product", i): part for i, part in made.items()}
+        known = {**self.coefficients, **products}
+        other = None if self.other is None else self.other.with_products(of_other or {})
+        return Rows(self.modes, known, self.fields, other)
 
     def of(self, node: Node) -> Rows:
         """The rows, of the real or of the complex fields, whose coefficients an expression holds."""

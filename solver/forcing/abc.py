@@ -13,7 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
-from solver.grid import Grid
+from solver.spaces import Space
 
 
 class ABC(Forcing):
@@ -55,7 +55,8 @@ class ABC(Forcing):
         for axis in range(3):
             need_kept("abc", [self.wavenumber if axis == a else 0 for a in range(3)], grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         a, b, c = self.coefficients
         sin, cos = (
             [wave_coefficients([(kind, self.wavenumber) if axis == a else ("cos", 0) for a in range(3)], grid)

@@ -16,6 +16,7 @@ from solver.discovery import ClassName
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid, Storage
 from solver.operators import Fields
+from solver.spaces import Space
 
 
 class Forcing(eqx.Module):
@@ -46,13 +47,18 @@ class Forcing(eqx.Module):
         """
         return
 
-    def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Any:
-        """State at the start of a run: a pytree of arrays, kept in checkpoints."""
+    def start(self, space: Space, key: Array | tuple[()]) -> Any:
+        """State at the start of a run: a pytree of arrays, kept in checkpoints.
+
+        Args:
+            space: of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
+            key: of the run, for a forcing that is `random`.
+        """
         return ()
 
-    def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Any:
+    def start_from(self, u_hat: Array, space: Space, key: Array | tuple[()]) -> Any:
         """State at the start of a run whose field has these coefficients; by default `start`, whatever they are."""
-        return self.start(grid, len(u_hat), key)
+        return self.start(space, key)
 
     def state_storage(self, field: Storage) -> Any:
         """How the arrays of its state are stored: one `Storage`, or a tree of them of the form of the state.
@@ -65,30 +71,30 @@ class Forcing(eqx.Module):
         """
         return None
 
-    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid) -> Any:
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, space: Space) -> Any:
         """State for the step of size dt that begins now.
 
         Args:
             state: of the step before, or from `start`.
             key: this step's own, for a forcing that is `random`; `operators.random_modes` draws with it.
             dt: size of the step [time].
-            grid: of its field.
+            space: of its field.
         """
         return state
 
     @abstractmethod
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
         """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding.
 
         Args:
             state: of this forcing in this step.
             u_hat: coefficients of its field.
-            grid: of its field.
+            space: of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
             change: u_t without the forcing, L u + N. Given to a forcing that `needs_change` alone; others may leave
                 the argument out.
         """
 
-    def multiplied_modes(self, grid: Grid) -> Array | None:
+    def multiplied_modes(self, space: Space) -> Array | None:
         """1 on the modes of the field that the force multiplies, 0 elsewhere; None if it acts on a field of rest.
 
         Where they hold no energy at the start of a run, the force puts in nothing, and a warning says so.

@@ -14,7 +14,7 @@ from solver.diagnostics import mean_square
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.base import Forcing, has_modes, in_shells
-from solver.grid import Grid
+from solver.spaces import Space
 
 
 class ConstantPower(Forcing):
@@ -54,10 +54,12 @@ class ConstantPower(Forcing):
                 f"|k| are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
 
-    def multiplied_modes(self, grid: Grid) -> Array:
+    def multiplied_modes(self, space: Space) -> Array:
+        grid = space.fourier
         return in_shells(grid, self.low, self.high)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         driven = u_hat * in_shells(grid, self.low, self.high)
         square = mean_square(driven, grid)
         return jnp.where(square > 0, self.power / jnp.where(square > 0, square, 1), 0) * driven

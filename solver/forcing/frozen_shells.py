@@ -16,6 +16,7 @@ from solver.dynamics.checks import need
 from solver.dynamics.idle_forcing import ROUNDING
 from solver.forcing.base import Forcing
 from solver.grid import Grid, Storage
+from solver.spaces import Space
 
 
 class FrozenShells(Forcing):
@@ -65,8 +66,9 @@ class FrozenShells(Forcing):
             whole = grid.k_max - shell_width(grid) / 2
             raise ValueError(f"frozen-shells with high {self.high}: the grid keeps shells up to {whole:.4g}")
 
-    def start_from(self, u_hat: Array, grid: Grid, key: Array | tuple[()]) -> Array:
+    def start_from(self, u_hat: Array, space: Space, key: Array | tuple[()]) -> Array:
         """Energy of each shell `(shell,)` when the run began; 0 where it was that of rounding errors alone."""
+        grid = space.fourier
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
         rounding = (ROUNDING * jnp.finfo(grid.dtype).eps) ** 2 * mean_square(u_hat, grid) / 2
         return jnp.where(energy > rounding, energy, 0)
@@ -74,10 +76,12 @@ class FrozenShells(Forcing):
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
 
-    def multiplied_modes(self, grid: Grid) -> Array:
+    def multiplied_modes(self, space: Space) -> Array:
+        grid = space.fourier
         return jnp.isin(shell_index(grid), jnp.asarray(self._shells(grid))).astype(grid.dtype)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
         transfer = 0 if change is None else self._sums(jnp.real(jnp.conj(u_hat) * change), grid)
         wanted = (state - energy) / self.return_time - transfer

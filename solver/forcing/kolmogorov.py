@@ -13,7 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
-from solver.grid import Grid
+from solver.spaces import Space
 
 AXES = ("x", "y", "z")
 
@@ -61,7 +61,8 @@ class Kolmogorov(Forcing):
             )
         need_kept("kolmogorov", [self.wavenumber if axis == self.variation else 0 for axis in axes], grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         waves = [("sin", self.wavenumber) if axis == self.variation else ("cos", 0) for axis in AXES[: grid.dimensions]]
         f_hat = (self.amplitude * wave_coefficients(waves, grid)).astype(u_hat.dtype)
         forced = AXES.index(self.direction) if len(u_hat) > 1 else 0

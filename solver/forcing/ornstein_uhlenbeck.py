@@ -10,11 +10,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
 from solver.operators import normal, project_solenoidal
+from solver.spaces import Space
 
 
 class OrnsteinUhlenbeck(Forcing):
@@ -50,8 +52,12 @@ class OrnsteinUhlenbeck(Forcing):
         need(self, "rms", "ornstein-uhlenbeck with rms", "zero or more", least=0)
         need(self, "correlation_time", "ornstein-uhlenbeck with correlation_time", "a positive time", above=0)
 
-    def start(self, grid: Grid, components: int, key: Array | tuple[()]) -> Array:
+    def check(self, equation: AnyEquation, field: str) -> None:
+        _ = equation.space(field).fourier  # which refuses others
+
+    def start(self, space: Space, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""
+        grid = space.fourier
         for axis in range(grid.dimensions):
             resolved = grid.layout.highest_told_apart(axis)
             if resolved < self.largest:
@@ -59,13 +65,13 @@ class OrnsteinUhlenbeck(Forcing):
                     f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves {resolved} modes along axis "
                     f"{axis}"
                 )
-        shape = (components, *[2 * self.largest + 1] * grid.dimensions)
+        shape = (space.stored_components, *[2 * self.largest + 1] * grid.dimensions)
         return normal(key, shape, grid.dtype)
 
     def state_storage(self, field: Storage) -> Storage:
         return Storage("host")
 
-    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, grid: Grid | None = None) -> Array:
+    def advance(self, state: Any, key: Array | tuple[()], dt: ArrayLike, space: Space | None = None) -> Array:
         x = jnp.asarray(dt, state.dtype) / self.correlation_time
         # 1 − e^{−x} without cancellation: in single precision steps may be short against τ
         noise = jnp.sqrt(-jnp.expm1(-2 * x)) * normal(key, state.shape, state.dtype)
@@ -74,7 +80,8 @@ class OrnsteinUhlenbeck(Forcing):
     def longest_step(self) -> ArrayLike:
         return self.correlation_time / 2
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         g = state.reshape(len(state), -1)
         opposite = g[:, ::-1]  # of −n
         table = 0.5 * ((g + opposite) + 1j * (g - opposite))  # conjugate at −n: the field is real

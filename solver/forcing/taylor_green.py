@@ -13,7 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.base import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
-from solver.grid import Grid
+from solver.spaces import Space
 
 
 class TaylorGreen(Forcing):
@@ -52,7 +52,8 @@ class TaylorGreen(Forcing):
             raise ValueError(f"taylor-green in a box of {grid.lengths[:2]}: it needs equal lengths in x and y")  # type: ignore[index]
         need_kept("taylor-green", [self.wavenumber] * grid.dimensions, grid)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        grid = space.fourier
         n = self.wavenumber
         along_z = [("cos", n)] * (grid.dimensions - 2)
         f_hat = self.amplitude * wave_coefficients([("sin", n), ("cos", n), *along_z], grid)

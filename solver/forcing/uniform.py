@@ -12,7 +12,7 @@ from jaxtyping import Array
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need, require
 from solver.forcing.base import Forcing
-from solver.grid import Grid
+from solver.spaces import Space
 
 
 class Uniform(Forcing):
@@ -29,8 +29,8 @@ class Uniform(Forcing):
     def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("uniform.acceleration", self.acceleration, equation, field)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
-        return _at_mean(jnp.stack([jnp.asarray(a, grid.dtype) for a in self.acceleration]), u_hat, grid)
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
+        return space.uniform(jnp.stack([jnp.asarray(a, space.grid.dtype) for a in self.acceleration]))
 
 
 class FlowRate(Forcing):
@@ -53,10 +53,10 @@ class FlowRate(Forcing):
         _need_components("flow-rate.velocity", self.velocity, equation, field)
         need(self, "relaxation", "flow-rate.relaxation", "a positive time", above=0.0)
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
         assert change is not None
-        missing = jnp.stack([jnp.asarray(u, grid.dtype) for u in self.velocity]) - _mean(u_hat, grid)
-        return _at_mean(missing / self.relaxation - _mean(change, grid), u_hat, grid)
+        missing = jnp.stack([jnp.asarray(u, space.grid.dtype) for u in self.velocity]) - space.means(u_hat)
+        return space.uniform(missing / self.relaxation - space.means(change))
 
 
 def _need_components(key: str, given: Any, equation: AnyEquation, field: str) -> None:
@@ -66,19 +66,3 @@ def _need_components(key: str, given: Any, equation: AnyEquation, field: str) ->
     require(key, given, "a finite number for each")
     if equation.fields[field].zero_mean:
         raise ValueError(f"{key} of {field}: it drives the mean, which is zero in this equation")
-
-
-def _is_mean(grid: Grid) -> Array:
-    return grid.is_kept() & (grid.k_squared() == 0)
-
-
-def _mean(u_hat: Array, grid: Grid) -> Array:
-    """The mean of each component."""
-    axes = tuple(range(1, u_hat.ndim))
-    return jnp.sum(jnp.where(_is_mean(grid), jnp.real(u_hat), 0), axis=axes)
-
-
-def _at_mean(values: Array, u_hat: Array, grid: Grid) -> Array:
-    """Coefficients of a field that has these values everywhere."""
-    shaped = values.reshape(-1, *[1] * (u_hat.ndim - 1))
-    return jnp.where(_is_mean(grid), shaped, 0).astype(u_hat.dtype)

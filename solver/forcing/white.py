@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.forcing.base import Forcing
-from solver.grid import Grid
-from solver.operators import AddedNoise, Fields, added_noise, random_modes, reached_by
+from solver.operators import AddedNoise, Fields, added_noise, reached_by
+from solver.spaces import Space
 from solver.spaces.manifold import constrained
 
 
@@ -62,7 +62,7 @@ class WhiteForcing(Forcing):
         """
         return unit
 
-    def force(self, state: Any, u_hat: Array, grid: Grid, change: Array | None = None) -> Array:
+    def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
         return jnp.zeros_like(u_hat)
 
     def kicked_fields(self, equation: AnyEquation, field: str) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class WhiteForcing(Forcing):
         self, equation: AnyEquation, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
     ) -> Fields:
         keys = {name: jax.random.fold_in(key, i) for i, name in enumerate(prepared.names)}
-        unit = {n: random_modes(keys[n], equation.space(n).fourier, len(fields[n])) for n in prepared.names}
+        unit = {n: equation.space(n).random(keys[n]) for n in prepared.names}
         if prepared.shaped_first:
             unit = {name: self._noise(equation, field, {field: noise})[field] for name, noise in unit.items()}
         added: Fields = prepared.factor.apply(unit)

@@ -159,6 +159,22 @@ class Space(eqx.Module):
         axes = tuple(range(-self.grid.dimensions, 0))
         return jnp.mean(values if weights is None else weights * values, axis=axes)
 
+    def means(self, u_hat: Array) -> Array:
+        """The mean over the box of each component, from coefficients of one for each. One all-reduce."""
+        axes = tuple(range(1, u_hat.ndim))
+        return jnp.sum(jnp.where(self.mean_modes(), jnp.real(u_hat), 0), axis=axes)
+
+    def uniform(self, values: Array) -> Array:
+        """Coefficients of the field that has these values everywhere, one for each component. No communication.
+
+        Raises:
+            NotInSpace: a space that stores no coefficients of each component.
+        """
+        if self.stored_components != len(self.component_names):
+            raise NotInSpace(f"field {self.name}: no field of {self} is the same everywhere")
+        shaped = values.reshape(-1, *[1] * len(self.modes.spectral_shape))
+        return jnp.where(self.mean_modes(), shaped, 0).astype(self.modes.complex_dtype)
+
     def mean_square(self, u_hat: Array) -> Array:
         """⟨|u|²⟩ over the box, summed over components. One all-reduce."""
         return summed([self.product(u_hat, u_hat)], self.grid.dtype)[0]

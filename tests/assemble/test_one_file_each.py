@@ -77,7 +77,7 @@ class Push(Forcing):
     g: float = 0.5
     name = "push"
 
-    def force(self, state, u_hat, grid, change=None):
+    def force(self, state, u_hat, space, change=None):
         return self.g * u_hat
 ''',
     "initial": '''

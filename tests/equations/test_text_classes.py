@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
 from solver.dynamics.write import write
@@ -142,3 +143,13 @@ def test_library_equations_refuse_complex_parameters(make_grid):
     for make in (lambda g: NavierStokes(g, 0.1 + 0.2j), lambda g: Vorticity(g, 0.1, beta=1j)):
         with pytest.raises(ValueError, match="which is not complex"):
             make(make_grid((8, 8), devices=1))
+
+
+def test_a_method_that_nobody_asks_for_is_refused_with_the_one_that_is_asked():
+    with refused_in_one_line(r"nobody asks for its method columns\(\); .* reported\(self, report\)", TypeError):
+
+        class Counted(sw.Equation):
+            text = sw.Text(["dt(u) = lap(u)"], fields={"u": "scalar"})
+
+            def columns(self, fields):
+                return {}

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY, collectives
+from helpers import VELOCITY, collectives, fourier
 
 import solver as sw
 from solver import initial
@@ -24,7 +24,7 @@ SQUARE, CUBE = (12, 14), (12, 14, 12)
 def at_points(forcing, grid, components):
     """Values of a force that does not depend on the flow."""
     transform = sw.fft.Transform(grid)
-    f_hat = forcing.force((), jnp.zeros((components, *grid.spectral_shape), complex), grid)
+    f_hat = forcing.force((), jnp.zeros((components, *grid.spectral_shape), complex), fourier(grid, components))
     values = transform.inverse(f_hat)
     np.testing.assert_allclose(f_hat, transform.forward(values), atol=1e-15)  # nothing stands in the padding
     return np.asarray(values)
@@ -73,7 +73,7 @@ def test_a_steady_force_communicates_nothing(make_grid):
     grid = make_grid(CUBE, devices=8)
     zero = jax.device_put(jnp.zeros((3, *grid.spectral_shape), complex), grid.spectral_sharding(4))
     for forcing in (Kolmogorov(1.0, 2), TaylorGreen(1.0), ABC()):
-        assert not collectives(lambda u, f=forcing: u + f.force((), u, grid), zero)
+        assert not collectives(lambda u, f=forcing: u + f.force((), u, fourier(grid, 3)), zero)
 
 
 # forcing, shape, |k|², and ⟨|f|²⟩: from rest u = f (1 − exp(−νk²t))/(νk²)
@@ -97,7 +97,7 @@ def test_the_laminar_flow_and_the_power_that_it_is_given(make_grid, case):
     injected = float(state.budget["energy_from_forcing"])  # ∫⟨f·u⟩, by the quadrature of the stepper
     assert injected == pytest.approx(square / rate * (0.5 - grown), rel=1e-5)
     # and at the fixed point the power is ⟨|f|²⟩/(νk²)
-    still = forcing.force((), state.field["velocity"], flow.grid) / rate
+    still = forcing.force((), state.field["velocity"], flow.space("velocity")) / rate
     change = flow.at_step({"velocity": ()}, (), 0).nonlinear({"velocity": still}, 0.0)["velocity"]
     moved = flow.linear().apply({"velocity": still})["velocity"] + change
     assert float(jnp.max(jnp.abs(moved))) < 1e-14
@@ -170,7 +170,8 @@ def test_random_forcing_in_one_dimension(make_grid):
     """Nothing can be projected there."""
     line = make_grid((32,), devices=1)
     forcing, zero = OrnsteinUhlenbeck(0.7), jnp.zeros((1, *line.spectral_shape), complex)
-    square = lambda key: mean_square(forcing.force(forcing.start(line, 1, key), zero, line), line)  # noqa: E731
+    space = fourier(line, 1)
+    square = lambda key: mean_square(forcing.force(forcing.start(space, key), zero, space), line)  # noqa: E731
     squares = jax.jit(jax.vmap(square))(jax.random.split(jax.random.key(0), 200))
     assert np.mean(squares) == pytest.approx(0.49, rel=0.2)
 
@@ -204,7 +205,8 @@ def test_a_shell_of_rounding_errors_is_not_frozen(make_grid, size, is_forced):
     x, y = grid.meshgrid()
     u_hat = sw.fft.Transform(grid).forward(jnp.stack([jnp.cos(y), size * jnp.cos(2 * x)]))
     change = sw.fft.Transform(grid).forward(jnp.stack([0 * x, jnp.cos(2 * x)]))
-    force = forcing.force(forcing.start_from(u_hat, grid, ()), u_hat, grid, change)
+    space = fourier(grid, 2)
+    force = forcing.force(forcing.start_from(u_hat, space, ()), u_hat, space, change)
     power = sw.diagnostics.mean_product(force[1:], change[1:], grid)
     np.testing.assert_allclose(power, -0.5 if is_forced else 0, atol=1e-12)  # it takes back what the change puts in
 
@@ -308,11 +310,10 @@ class Push(sw.forcing.Forcing):
     name = "push"
     project: bool = False
 
-    def force(self, state, u_hat, grid):
-        x, y = grid.coordinates()
-        push = jnp.stack(jnp.broadcast_arrays(jnp.cos(x + y), 0 * (x + y)))
-        f_hat = sw.fft.Transform(grid).forward(push)
-        return sw.operators.project_solenoidal(f_hat, grid) if self.project else f_hat
+    def force(self, state, u_hat, space):
+        x, y = space.grid.coordinates()
+        f_hat = space.forward(jnp.stack(jnp.broadcast_arrays(jnp.cos(x + y), 0 * (x + y))))
+        return space.as_declared(f_hat, "solenoidal") if self.project else f_hat
 
 
 def test_the_gradient_part_of_an_own_force_enters_no_stage(make_grid):

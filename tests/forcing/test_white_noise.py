@@ -335,7 +335,7 @@ class Jump(sw.forcing.Forcing):
     wrong: bool = False
     kicks = True
 
-    def force(self, state, u_hat, grid):
+    def force(self, state, u_hat, space):
         return jnp.zeros_like(u_hat)
 
     def kick(self, equation, field, fields, state, prepared, key):

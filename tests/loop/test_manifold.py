@@ -22,7 +22,7 @@ class Gain(sw.forcing.Forcing):
 
     ranks = ("vector", "scalar", "symmetric tensor")
 
-    def force(self, state, u_hat, grid):
+    def force(self, state, u_hat, space):
         return 5.0 * u_hat
 
 

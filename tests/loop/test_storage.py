@@ -40,13 +40,13 @@ class Follows(sw.forcing.Forcing):
 
     declared = MODES
 
-    def start_from(self, u_hat, grid, key):
+    def start_from(self, u_hat, space, key):
         return {"then": u_hat}
 
     def state_storage(self, field):
         return {"then": field} if self.declared else None
 
-    def force(self, state, u_hat, grid, change=None):
+    def force(self, state, u_hat, space, change=None):
         return 0.1 * state["then"]
 
 

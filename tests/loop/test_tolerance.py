@@ -131,16 +131,16 @@ def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
 class Switched(Forcing):
     """Nothing until t = 0.2, growth from then on: steps are refused where it begins."""
 
-    def start(self, grid, components, key):
-        return jnp.zeros((), grid.dtype)
+    def start(self, space, key):
+        return jnp.zeros((), space.grid.dtype)
 
     def state_storage(self, field):
         return Storage("host")
 
-    def advance(self, state, key, dt, grid):
+    def advance(self, state, key, dt, space):
         return state + dt
 
-    def force(self, state, u_hat, grid, change=None):
+    def force(self, state, u_hat, space, change=None):
         return jnp.where(state > 0.2, 5.0, 0.0) * u_hat
 
 

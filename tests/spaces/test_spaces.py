@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import random_field, refused_in_one_line
+from helpers import VELOCITY, random_field, refused_in_one_line
 
 import solver as sw
 from solver.cli.main import main
@@ -36,14 +36,18 @@ def values(equation, state):
     return equation.to_physical(state.field)["u"][0]
 
 
-@pytest.fixture(scope="module")
-def mirrored():
+def in_mirrored_box(steps, **parameters):
     """The same flow in a periodic box of twice the height, whose points are half a spacing lower."""
     stepper = sw.steppers.ETDRK4()
     grid, down = sw.Grid((24, 36), (6.0, 8.0), mesh=sw.device_mesh([0])), 4 / 36
-    equation = sw.write(["dt(u) = viscosity*lap(u) + u - u**3"], {"u": "scalar"})(grid, viscosity=0.1)
+    equation = sw.write(["dt(u) = viscosity*lap(u) + u - u**3"], {"u": "scalar"})(grid, viscosity=0.1, **parameters)
     state = sw.initial_state(equation, stepper, sw.sample(lambda x, z: start(x, z + down), grid))
-    return values(equation, sw.integrate(equation, stepper, state, step=0.02, steps=50))[:, :18]
+    return values(equation, sw.integrate(equation, stepper, state, step=0.02, steps=steps))[:, :18]
+
+
+@pytest.fixture(scope="module")
+def mirrored():
+    return in_mirrored_box(50)
 
 
 @pytest.mark.parametrize(("cls", "devices"), [(AllenCahnBetweenWalls, 4), (AllenCahnAsText, 1), (AllenCahnAsText, 4)])
@@ -57,6 +61,21 @@ def test_cosine_series_are_those_of_a_mirrored_box(cls, devices, mirrored):
     assert energy == pytest.approx(0.5 * float(jnp.mean(u * u)), rel=1e-13)
     grown = sum(map(float, after.budget.values()))
     assert grown == pytest.approx(energy - float(state.energies["energy"]), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("cls", "forcing"),
+    [
+        (AllenCahnBetweenWalls, sw.forcing.Uniform((0.7,))),
+        (AllenCahnAsText, sw.forcing.FlowRate((0.4,), relaxation=0.5)),
+    ],
+)
+def test_forces_that_are_the_same_everywhere_need_no_periodic_box(cls, forcing):
+    equation, state = begun(cls, sw.steppers.ETDRK4(), 2, forcing=forcing)
+    after = sw.integrate(equation, sw.steppers.ETDRK4(), state, step=0.02, steps=20)
+    u = values(equation, after)
+    np.testing.assert_allclose(u, in_mirrored_box(20, forcing=forcing), rtol=0, atol=2e-12)
+    np.testing.assert_allclose(equation.space("u").means(after.field["u"])[0], jnp.mean(u), rtol=1e-13)
 
 
 @pytest.mark.parametrize("control", [sw.KeepCFL(0.2, max_step=0.05), sw.MeetTolerance(1e-4)])
@@ -100,6 +119,10 @@ def test_coefficients_that_belong_to_no_real_field_are_put_back():
         (
             lambda e: e.space("u").as_declared(jnp.zeros((1, 12, 8)), "solenoidal"),
             "fields of cosine series along z cannot be declared",
+        ),
+        (
+            lambda e: Streamfunctions("u", VELOCITY, sw.Grid((8, 8), mesh=e.grid.mesh)).uniform(jnp.ones(2)),
+            "field u: no field of streamfunctions is the same everywhere",
         ),
         (lambda e: e.space("u").mean_modes([0]), "field u: means along an axis are not known of"),
         (
@@ -270,7 +293,8 @@ def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
             ["output.zonal-means.every_steps=5"],
             "output zonal-means: field u is of cosine series along z",
         ),
-        (["forcing.name=uniform", "forcing.acceleration=[1.0]"], "forcing uniform: field u is of cosine series"),
+        (["forcing.name=kolmogorov", "forcing.amplitude=1.0"], "forcing kolmogorov: field u is of cosine series"),
+        (["forcing.name=ornstein-uhlenbeck", "forcing.rms=1.0"], "forcing ornstein-uhlenbeck: field u is of cosine"),
         (["initial={ name = 'run', path = 'other' }"], "path: other"),
     ],
 )

@@ -24,13 +24,13 @@ SPLITS = {"slabs": ((8, 12), SLABS), "pencils": ((6, 8, 4), {"mesh_shape": (2, 2
 class Pulled(sw.forcing.Forcing):
     """Pulls a field to coefficients of zero, and counts its size by mode."""
 
-    def start_from(self, u_hat, grid, key):
+    def start_from(self, u_hat, space, key):
         return {"to": jnp.zeros(u_hat.shape, u_hat.dtype), "sizes": jnp.abs(u_hat)}
 
     def state_storage(self, field):
         return {"to": field, "sizes": Storage("host")}
 
-    def force(self, state, u_hat, grid, change=None):
+    def force(self, state, u_hat, space, change=None):
         return state["to"] - u_hat
 
 
