@@ -42,7 +42,7 @@ def in_a_chunk(members: int, points: int, steps: int) -> dict[str, float]:
 
     jax.config.update("jax_enable_x64", True)
     import solver as sw
-    from solver.loop import Advance, Members, course
+    from solver.loop import Course, Members
 
     grid, stepper, control = (
         sw.Grid((points, points), mesh=sw.device_mesh(members=len(jax.devices()))),
@@ -57,19 +57,19 @@ def in_a_chunk(members: int, points: int, steps: int) -> dict[str, float]:
         states = [sw.initial_state(flow, stepper, size * start) for flow, size in zip(flows, sizes, strict=True)]
         batch = Members([(flow, stepper, control) for flow in flows], members)
         going = [
-            course(f, stepper, s, end=1e6, control=control, chunk=steps) for f, s in zip(flows, states, strict=True)
+            Course(f, stepper, s, end=1e6, control=control, chunk=steps) for f, s in zip(flows, states, strict=True)
         ]
-        asks = {i: next(item for item in going[i] if isinstance(item, Advance)) for i in range(members)}
-        calls[name] = (batch, going, asks)
+        calls[name] = (batch, going, {i: going[i].call() for i in range(members)})
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(6):
-        for name, (batch, going, asks) in calls.items():
+        for name, (batch, going, waiting) in calls.items():
             began = time.perf_counter()
-            done = batch.carry_out(asks)
+            answers = batch.carry_out(waiting)
             if number:
                 times[name].append(1e3 * (time.perf_counter() - began))
-            for i in done:
-                asks[i] = next(item for item in going[i] if isinstance(item, Advance))
+            for i, answer in answers.items():
+                going[i].take(*answer())
+                waiting[i] = going[i].call()
     return {name: statistics.median(of_call) for name, of_call in times.items()}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from solver.config import STALL_SECONDS
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory
 from solver.loop import (
-    Advance,
     BlowUp,
     Members,
     Rows,
@@ -31,7 +31,7 @@ from solver.loop import (
 )
 from solver.operators import Fields
 from solver.outputs.base import Output
-from solver.simulation import Limits, Listener, OutputList, Simulation, carry_out_together, simulation_course
+from solver.simulation import Limits, Listener, OutputList, Running, Simulation, carry_out_together, running
 from solver.steppers.base import Stepper
 from solver.steppers.state import State
 from solver.stop import StopRequest
@@ -202,16 +202,14 @@ class Ensemble:
             folder.mkdir(parents=True, exist_ok=True)
             last: dict[int, State] = {}
             with StopRequest() as stop, Watchdog(stall_limit, folder / "log.txt") as watchdog:
-                calls = {
-                    number: _course(simulation, resume, stop, watchdog, len(modules) - 1, number, last)
+                begun = {
+                    number: _begun(simulation, resume, stop, watchdog, len(modules) - 1, number, last)
                     for number, simulation in enumerate(simulations)
                 }
-                over = carry_out_together(calls, members, dict(enumerate(names)))
-            blown_up = {names[number]: how for number, how in over.items() if isinstance(how, BlowUp)}
-            if blown_up:
-                said = "; ".join(f"{name}: {error}" for name, error in sorted(blown_up.items()))
-                raise BlowUp(f"{len(blown_up)} of {len(modules)} members blew up: {said}")
-            if not all(over.values()):
+                endings = carry_out_together(begun, members, dict(enumerate(names)))
+            if blown_up := {names[n]: end for n, end in sorted(endings.items()) if isinstance(end, BlowUp)}:
+                raise BlowUp.of_members(blown_up, len(modules))
+            if not all(endings.values()):
                 raise StoppedEarly
             return [last[number] for number in range(len(modules))]
 
@@ -243,12 +241,15 @@ def _given(state: State) -> State:
     return state
 
 
-def _course(
+@contextmanager
+def _begun(
     simulation: Simulation, resume: bool, stop: StopRequest, watchdog: Watchdog, companions: int, number: int,
     last: dict[int, State],
-) -> Generator[Advance, None, bool]:  # fmt: skip
-    """The calls that one member waits for; leaves its last state in `last`."""
-    with locked(simulation, resume) as lock:
-        state, finished = yield from simulation_course(simulation, stop, lock, watchdog, companions=companions)
-    last[number] = state
-    return finished
+) -> Iterator[Running]:  # fmt: skip
+    """One member, begun in its directory; leaves its last state in `last`."""
+    with (
+        locked(simulation, resume) as lock,
+        running(simulation, stop, lock, watchdog, companions=companions) as run,
+    ):
+        yield run
+        last[number] = run.state

@@ -222,7 +222,7 @@ class _Run:
             Watchdog(runs[min(left)].limits.stall, self.directory.log) as watchdog,
             writing_threads(min(WRITING_THREADS, len(left))) as threads,
         ):
-            calls = {
+            begun = {
                 place_of[number]: one_of_several(
                     runs[number], folder, self.stop, self.lines, continues=self.continues,
                     watchdog=watchdog, companions=len(left) - 1,
@@ -231,9 +231,9 @@ class _Run:
                 for number, folder in left.items()
             }  # fmt: skip
             names = {place_of[number]: folder.path.name for number, folder in left.items()}
-            over = carry_out_together(calls, members, names)
-        self.blown_up |= {batch.numbers[place] for place, how in over.items() if isinstance(how, BlowUp)}
-        return all(over.values())
+            endings = carry_out_together(begun, members, names)
+        self.blown_up |= {batch.numbers[place] for place, end in endings.items() if isinstance(end, BlowUp)}
+        return all(endings.values())
 
     def _own(self, assembly: assemble.Assembly, number: int) -> assemble.Assembly:
         """The objects of a member, which writes into its own directory."""

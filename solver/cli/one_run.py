@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +15,17 @@ from solver.assemble.branch import kept_start
 from solver.cluster import LOGGER, Watchdog, is_first
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, RunLock, WritingThread, ailments_of, list_checkpoints
-from solver.loop import Advance, BlowUp
+from solver.loop import BlowUp
 from solver.reading import RunStatus, after_blow_up, run_status
 from solver.simulation import (
     Profile,
+    Running,
     Simulation,
     analyse,
     locked_run_directory,
     record_branch,
+    running,
     simulate,
-    simulation_course,
 )
 from solver.steppers.state import State
 from solver.stop import StopRequest
@@ -78,6 +79,7 @@ def write_outputs_of_one(assembly: assemble.Assembly, directory: RunDirectory, s
     return analyse(replace(assembly.on_devices_that_analyse().simulation, directory=directory), stepping, stop)
 
 
+@contextmanager
 def one_of_several(
     assembly: assemble.Assembly,
     directory: RunDirectory,
@@ -88,8 +90,8 @@ def one_of_several(
     watchdog: Watchdog,
     companions: int,
     thread: WritingThread,
-) -> Generator[Advance, None, bool]:
-    """What `run_one` does, but for the steps: a generator of the calls that the run waits for. Collective.
+) -> Iterator[Running]:
+    """The run of `run_one`, begun, for whoever steps it beside others. Collective.
 
     Args:
         assembly, directory, stop, lines, continues: as of `run_one`.
@@ -97,14 +99,14 @@ def one_of_several(
         companions: how many others there are.
         thread: writes its large files; others may use it too.
 
-    Returns, raises:
+    Raises:
         As `run_one`.
     """
-    with _begun(assembly, directory, lines, continues) as (simulation, lock):
-        _, finished = yield from simulation_course(
-            simulation, stop, lock, watchdog, companions=companions, thread=thread
-        )
-    return finished
+    with (
+        _begun(assembly, directory, lines, continues) as (simulation, lock),
+        running(simulation, stop, lock, watchdog, companions=companions, thread=thread) as run,
+    ):
+        yield run
 
 
 @contextmanager

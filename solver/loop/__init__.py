@@ -6,7 +6,6 @@ from solver.loop.cfl_at_start import (
     long_step as long_step,
     long_step_at_start as long_step_at_start,
 )
-from solver.loop.chunks import Advance as Advance, BlowUp as BlowUp, course as course, evolve as evolve
 from solver.loop.controls import (
     Attempt as Attempt,
     FixedStep as FixedStep,
@@ -14,6 +13,7 @@ from solver.loop.controls import (
     MeetTolerance as MeetTolerance,
     StepControl as StepControl,
 )
+from solver.loop.course import BlowUp as BlowUp, Call as Call, Course as Course, evolve as evolve
 from solver.loop.energy import energy_of_all as energy_of_all
 from solver.loop.many import (
     Rows as Rows,
@@ -30,7 +30,11 @@ from solver.loop.rounded_time import (
     rounded_time_at_start as rounded_time_at_start,
 )
 from solver.loop.schedule import TOLERANCE as TOLERANCE, Schedule as Schedule, reached as reached
-from solver.loop.short_words import check_end as check_end, step_control as step_control
+from solver.loop.short_words import (
+    check_end as check_end,
+    check_step_control as check_step_control,
+    step_control as step_control,
+)
 from solver.loop.steps import (
     StepLimits as StepLimits,
     advance as advance,

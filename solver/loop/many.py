@@ -24,7 +24,7 @@ from solver.loop.batch import (
     with_own,
 )
 from solver.loop.batch_arrays import BatchArrays, constrained_batch
-from solver.loop.chunks import Advance, BlowUp, course
+from solver.loop.course import BlowUp, Course
 from solver.loop.members import Members
 from solver.loop.pure import integrate, rollout
 from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
@@ -126,34 +126,24 @@ def evolve_members(
     """
     members = Members(modules, places_for(len(modules), modules[0][0].grid.mesh))
     _warn_of_rounded_time(modules, states, None, ends)
-    courses = [
-        course(
-            equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk
-        )
-        for (equation, stepper, control), state, end in zip(modules, states, ends, strict=True)
-    ]  # fmt: skip
-    asks: dict[int, Advance] = {}
+    going = {
+        number: Course(equation, stepper, state, end=end, control=control, pauses=pauses, observe=observe, chunk=chunk)
+        for number, ((equation, stepper, control), state, end) in enumerate(zip(modules, states, ends, strict=True))
+    }
     blown_up: dict[int, BlowUp] = {}
-
-    def until_call(number: int) -> Iterator[tuple[int, State]]:
-        asks.pop(number, None)
-        try:
-            for item in courses[number]:
-                if isinstance(item, Advance):
-                    asks[number] = item
-                    return
-                yield number, item
-        except BlowUp as error:
-            blown_up[number] = error
-
-    for number in range(len(courses)):
-        yield from until_call(number)
-    while asks:
-        for number in members.carry_out(asks):
-            yield from until_call(number)
+    for number, course in going.items():
+        yield number, course.state
+    while going := {number: course for number, course in going.items() if not course.done}:
+        for number, answer in members.carry_out({number: course.call() for number, course in going.items()}).items():
+            try:
+                going[number].take(*answer())
+            except BlowUp as error:
+                blown_up[number] = error
+                del going[number]
+            else:
+                yield number, going[number].state
     if blown_up:
-        said = "; ".join(f"member {number}: {error}" for number, error in sorted(blown_up.items()))
-        raise BlowUp(f"{len(blown_up)} of {len(courses)} members blew up: {said}")
+        raise BlowUp.of_members({f"member {n}": blown_up[n] for n in sorted(blown_up)}, len(modules))
 
 
 def _warn_of_rounded_time(modules: Sequence[Modules], states: Sequence[State], steps: int | None, end: Any) -> None:

@@ -6,9 +6,9 @@ axis `member`. Each part of the mesh steps its own members, and nothing is excha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -29,13 +29,15 @@ from solver.loop.batch import (
     with_own,
 )
 from solver.loop.batch_arrays import BatchArrays, constrained_batch
-from solver.loop.chunks import Advance
 from solver.loop.controls import StepControl
+from solver.loop.course import Call
 from solver.loop.steps import StepLimits, advance_state
 from solver.loop.sums import as_number
 from solver.mesh import MEMBER
 from solver.static import Held
 from solver.steppers.state import State
+
+Answer: TypeAlias = Callable[[], tuple[State, bool]]  # the state after a call, and whether it is finite
 
 
 class Members:
@@ -61,34 +63,34 @@ class Members:
         self._batch: Any = None
         self._keys: dict[int, Any] = {}
 
-    def carry_out(self, asks: Mapping[int, Advance]) -> list[int]:
+    def carry_out(self, calls: Mapping[int, Call]) -> dict[int, Answer]:
         """Carry out the calls of the member that is furthest behind, and of all that can go with it.
 
         Args:
-            asks: by place. The first call of a member brings its arrays; from then on they are here.
+            calls: by place. The first call of a member brings its arrays; from then on they are here.
 
         Returns:
-            The places whose calls were carried out; others wait. Their answers are to be taken before the next call.
+            By place, functions that give what the calls that were carried out returned; others wait. They are to be
+            asked before the next call.
         """
-        for place, ask in asks.items():
+        for place, call in calls.items():
             if place not in self._keys:
-                self._add(place, _asked(ask))
-        going = self._going(asks)
-        numbers = rows([numbers_of(_asked(asks[place])) for place in going], going, self._size)
-        limits, control = _limits([asks[place].limits for place in going], going, self._size), asks[going[0]].control
+                self._add(place, _asked(call))
+        going = self._going(calls)
+        numbers = rows([numbers_of(_asked(calls[place])) for place in going], going, self._size)
+        limits, control = _limits([calls[place].limits for place in going], going, self._size), calls[going[0]].control
         if control.size is not None:
-            limits = StepLimits(np.min([asks[place].limits.steps for place in going]), (0.0, 0.0))
+            limits = StepLimits(np.min([calls[place].limits.steps for place in going]), (0.0, 0.0))
         assert self._arrays is not None
         how = Held((*jax.tree.leaves(self._arrays.shardings), kind_of_key(self._keys[going[0]])))
         active = np.isin(np.arange(self._size), going)
         self._batch, numbers, is_finite = _advance_members(
-            *self._first[:2], control, self._own_with_controls(asks, going), self._batch, numbers, limits, active, how
+            *self._first[:2], control, self._own_with_controls(calls, going), self._batch, numbers, limits, active, how
         )
         numbers, is_finite = jax.tree.map(np.asarray, (numbers, is_finite))
         for place in going:
-            asks[place].state = None
-            asks[place].answer = partial(self._answer, place, numbers, is_finite)
-        return going
+            calls[place].state = None
+        return {place: partial(self._answer, place, numbers, is_finite) for place in going}
 
     def _add(self, place: int, state: State) -> None:
         """Put the arrays of a member's first call at its place."""
@@ -99,20 +101,20 @@ class Members:
         self._batch = self._arrays.put(self._batch, place, arrays)
         self._keys[place] = state.key
 
-    def _going(self, asks: Mapping[int, Advance]) -> list[int]:
+    def _going(self, calls: Mapping[int, Call]) -> list[int]:
         """Places of the member furthest behind, and of those whose control has the same numbers where all share it."""
-        leader = min(asks, key=lambda place: (float(as_number(_asked(asks[place]).t)), place))
-        shared = lambda place: self._shared_numbers(asks[place].control)  # noqa: E731
-        return [place for place in sorted(asks) if shared(place) == shared(leader)]
+        leader = min(calls, key=lambda place: (float(as_number(_asked(calls[place]).t)), place))
+        shared = lambda place: self._shared_numbers(calls[place].control)  # noqa: E731
+        return [place for place in sorted(calls) if shared(place) == shared(leader)]
 
     def _shared_numbers(self, control: StepControl) -> list[Any]:
         first = len(jax.tree.leaves(self._first[:2]))
         return [leaf for i, leaf in enumerate(jax.tree.leaves(control), first) if i not in self._own]
 
-    def _own_with_controls(self, asks: Mapping[int, Advance], going: Sequence[int]) -> dict[int, Any]:
+    def _own_with_controls(self, calls: Mapping[int, Call], going: Sequence[int]) -> dict[int, Any]:
         """The numbers in which members differ, by leaf; those of the controls as they are in these calls."""
         first = len(jax.tree.leaves(self._first[:2]))
-        numbers = rows([jax.tree.leaves(asks[place].control) for place in going], going, self._size)
+        numbers = rows([jax.tree.leaves(calls[place].control) for place in going], going, self._size)
         return {i: numbers[i - first] if i >= first else column for i, column in self._own.items()}
 
     def _answer(self, place: int, numbers: State, is_finite: Any) -> tuple[State, bool]:
@@ -123,9 +125,9 @@ class Members:
         return own.replace(field=field, history=history, forcing=forcing, key=self._keys[place]), bool(is_finite[place])
 
 
-def _asked(ask: Advance) -> State:
-    assert ask.state is not None
-    return ask.state
+def _asked(call: Call) -> State:
+    assert call.state is not None
+    return call.state
 
 
 def _limits(limits: Sequence[StepLimits], places: Sequence[int], size: int) -> StepLimits:

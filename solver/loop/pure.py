@@ -26,7 +26,7 @@ from solver.loop.controls import StepControl, need_positive
 from solver.loop.first_change import check_once
 from solver.loop.rounded_time import rounded_time, rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import TOLERANCE
-from solver.loop.short_words import check_end, step_control
+from solver.loop.short_words import check_step_control, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields
@@ -124,14 +124,10 @@ def _to_end(
 ) -> State:
     """`integrate` up to a time, with steps that a control chooses."""
     count = _whole_steps(max_steps, checkpoint)
-    stepper.check(equation)
-    control.check(stepper)
-    control.check_rate(equation)
-    control.check_step(stepper, equation)
+    check_step_control(equation, stepper, control, end, state.t)
     check_state(equation, state)
     check_once(equation, state)
     check_history(equation, stepper, state.history)
-    check_end(end, control, state.t)
     state = begin_control(equation, control, state)
     if not traced((equation, state, control)):
         warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=4)

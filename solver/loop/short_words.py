@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from solver.dynamics.any_equation import AnyEquation
 from solver.loop.controls import FixedStep, KeepCFL, MeetTolerance, StepControl, is_known
 from solver.loop.schedule import TOLERANCE
+from solver.steppers.base import Stepper
 
 MOST_STEPS = 1e15  # more cannot be counted in double precision
 
@@ -43,6 +45,25 @@ def step_control(
             raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
         return FixedStep(step)
     return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
+
+
+def check_step_control(
+    equation: AnyEquation, stepper: Stepper, control: StepControl, end: Any, begun: Any = None
+) -> None:
+    """Refuse an equation, a stepper, a step control and an end that do not go together; touches no device.
+
+    Args:
+        begun: time of the state that is stepped, if there is one.
+
+    Raises:
+        TypeError: an equation that the stepper cannot step, or a control that it cannot serve.
+        ValueError: a control or an end that makes no sense for them.
+    """
+    stepper.check(equation)
+    control.check(stepper)
+    control.check_rate(equation)
+    control.check_step(stepper, equation)
+    check_end(end, control, begun)
 
 
 def check_end(end: Any, control: StepControl, begun: Any = None) -> None:

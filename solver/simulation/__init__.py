@@ -16,6 +16,6 @@ from solver.simulation.profile import Profile as Profile
 from solver.simulation.shared import CommonFiles as CommonFiles, shared_directory as shared_directory
 from solver.simulation.shared_files import SharedFiles as SharedFiles, shared_files as shared_files
 from solver.simulation.simulation import Simulation as Simulation
-from solver.simulation.stepping import simulate as simulate, simulation_course as simulation_course
+from solver.simulation.stepping import Running as Running, running as running, simulate as simulate
 from solver.simulation.stop_conditions import StopConditions as StopConditions
 from solver.simulation.together import carry_out_together as carry_out_together

@@ -8,7 +8,7 @@ the devices that step, before it goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -82,9 +82,21 @@ class WriteApart:
 
 @contextmanager
 def output_listener(
-    simulation: Simulation, run: Run, resumed_at: int | None, request: StopRequest, watchdog: Watchdog
+    simulation: Simulation,
+    run: Run,
+    resumed_at: int | None,
+    request: StopRequest,
+    watchdog: Watchdog,
+    is_stepping: Callable[[], bool],
 ) -> Iterator[Listener]:
-    """Who writes the outputs of a run at its pauses, once their files are prepared; all is written when it ends."""
+    """Who writes the outputs of a run at its pauses, once their files are prepared; all is written when it ends.
+
+    Args:
+        simulation, run, request, watchdog: of the run.
+        resumed_at: step of the checkpoint that it continues from, if it does.
+        is_stepping: whether it takes steps right now: after a failure there other processes may be gone, and nothing is
+            waited for.
+    """
     outputs, mesh = simulation.outputs, simulation.analyse
     if not isinstance(mesh, Mesh):
         outputs.open(run, resumed_at)
@@ -105,7 +117,7 @@ def output_listener(
         ending = Ending("blown up", str(error))
         raise
     except Exception:
-        ending = Ending("failed")
+        ending = None if is_stepping() else Ending("failed")
         raise
     finally:
         analysis.close(ending)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer, WritingThread
-from solver.loop import Advance, StepControl, check_end, course
+from solver.loop import Course, StepControl, check_step_control
 from solver.mesh import AnyMesh
 from solver.outputs.base import Run
 from solver.simulation.limits import Limits
@@ -61,11 +61,7 @@ class Simulation:
             ValueError: an end that cannot be reached, an output that cannot be written, or a mesh for the analysis that
                 cannot split the grid.
         """
-        self.stepper.check(self.equation)
-        self.control.check(self.stepper)
-        self.control.check_rate(self.equation)
-        self.control.check_step(self.stepper, self.equation)
-        check_end(self.end, self.control)
+        check_step_control(self.equation, self.stepper, self.control, self.end)
         apart = None if self.analyse is None else self.equation.on_mesh(self.analyse)
         for output in self.outputs.all:
             try:
@@ -101,17 +97,11 @@ class Simulation:
         Raises:
             BlowUp: the solution stopped being finite.
         """
-        for item in self.course(first, chunk=chunk, donate=donate):
-            if isinstance(item, Advance):
-                item.carry_out(donate)
-            else:
-                yield item
+        return self.course(first, chunk=chunk, donate=donate).states()
 
-    def course(
-        self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False
-    ) -> Iterator[Advance | State]:
-        """As `states`, with the calls that it waits for: whoever asks for the next item carries them out first."""
-        return course(
+    def course(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Course:
+        """The run from a given state on, which whoever has it advances."""
+        return Course(
             self.equation, self.stepper, first, end=self.end, control=self.control, pauses=self.outputs.pauses,
             observe=lambda state, end: self.outputs.observe(self.equation, state, end), chunk=chunk, donate=donate,
         )  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import jax
 
 from solver.cluster import LOGGER, Watchdog, is_first, largest
 from solver.io import RunLock, Writer, WritingThread, duration
-from solver.loop import Advance, BlowUp, reached
+from solver.loop import BlowUp, Course
 from solver.outputs.base import Run
 from solver.simulation.apart import output_listener
 from solver.simulation.first_state import first_state, log_rounding
@@ -55,21 +55,73 @@ def simulate(
         ValueError: a run without a directory.
     """
     directory = simulation.for_outputs().directory
-    profile = Profile(directory.path) if profile is None else profile
-    with Watchdog(simulation.limits.stall, directory.log) as watchdog:
-        calls = simulation_course(simulation, request, lock, watchdog, profile=profile)
-        with closing(calls):
-            while True:
-                try:
-                    ask = next(calls)
-                except StopIteration as end:
-                    last: tuple[State, bool] = end.value
-                    return last
-                with profile.step():
-                    ask.carry_out(donate=True)
+    with (
+        Watchdog(simulation.limits.stall, directory.log) as watchdog,
+        running(simulation, request, lock, watchdog, profile=profile or Profile(directory.path)) as run,
+    ):
+        run.pause()
+        while not run.over:
+            run.advance()
+            run.pause()
+        return run.state, run.finished
 
 
-def simulation_course(
+class Running:
+    """A simulation between its first state and its last: `advance` and `pause` in turn until it is `over`.
+
+    Attributes:
+        is_stepping: whether a call of its own is carried out right now.
+        over: whether it ended at the last pause: at its end, or stopped early.
+        finished: whether it stands at its end.
+    """
+
+    def __init__(
+        self, course: Course, resumed: bool, conditions: StopConditions, writer: Writer, profile: Profile
+    ) -> None:
+        self.course, self.listeners = course, list[Listener]()
+        self.over = self.finished = self.is_stepping = False
+        self._resumed, self._conditions, self._writer, self._profile = resumed, conditions, writer, profile
+        self._first = self._previous = int(course.state.step)
+        self._mark = time.monotonic()
+
+    @property
+    def state(self) -> State:
+        """The state at the last pause."""
+        return self.course.state
+
+    def advance(self) -> None:
+        """Take the steps to the next pause, of this run alone."""
+        self.is_stepping = True
+        with self._profile.step():
+            call = self.course.call()
+            answer = call.carry_out(donate=True)
+        self.is_stepping = False
+        self.course.take(*answer)
+
+    def pause(self) -> None:
+        """Tell the listeners of this moment, which is before any step at first. All processes are told the same."""
+        step, previous = int(self.state.step), self._previous
+        stop, seconds, failed = largest(
+            [
+                self._conditions.should_stop(advanced=step > self._first),
+                time.monotonic() - self._mark,
+                self._writer.failed,
+            ]
+        )
+        done = self.course.done
+        pause = Pause(
+            state=self.state, seconds=seconds, steps=step - previous, moved=step > self._first,
+            compiled=previous == self._first, resumed=self._resumed and step == self._first, done=done,
+            stopping=bool(stop) and not done, failed=bool(failed),
+        )  # fmt: skip
+        for listener in self.listeners:
+            listener.at_pause(pause)
+        self.over, self.finished = pause.is_last, done
+        self._mark, self._previous = time.monotonic(), step
+
+
+@contextmanager
+def running(
     simulation: Simulation,
     request: StopRequest,
     lock: RunLock | None,
@@ -78,10 +130,8 @@ def simulation_course(
     profile: Profile | None = None,
     companions: int = 0,
     thread: WritingThread | None = None,
-) -> Generator[Advance, None, tuple[State, bool]]:
-    """What `simulate` does, without carrying out the steps: a generator of the calls that the run waits for.
-
-    While it waits it holds no array.
+) -> Iterator[Running]:
+    """A run that is begun, for the time of the block, after which all that it writes is written. Collective.
 
     Args:
         simulation, request, lock: as of `simulate`.
@@ -90,7 +140,7 @@ def simulation_course(
             runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops it.
         thread: writes its large files; one of its own if it is not given.
 
-    Returns, raises:
+    Raises:
         As `simulate`.
     """
     alone = profile is not None
@@ -108,15 +158,20 @@ def simulation_course(
             LOGGER.info("compiling what writes %s, and the step", written)
         conditions = StopConditions(request, run.directory, lock, limits.time_limit, companions)
         conditions.begin(state, run.writer)
-        began = time.monotonic()
-        shown = alone and is_first()
+        began, shown = time.monotonic(), alone and is_first()
+        going: Running | None = None
         with (
             closing(Progress(run.end, state, active=shown)) as progress,
             closing(profile),
-            output_listener(simulation, run, resumed_at, request, watchdog) as write_outputs,
+            output_listener(
+                simulation, run, resumed_at, request, watchdog, lambda: going is not None and going.is_stepping
+            ) as write_outputs,
         ):
             pace = Pace()
-            listeners: list[Listener] = [
+            course = simulation.course(state, chunk=lambda: profile.limit(pace()), donate=True)
+            del state  # the course has a copy of its own
+            going = Running(course, resumed_at is not None, conditions, run.writer, profile)
+            going.listeners = [
                 conditions,  # the time of a chunk, for the clock
                 ReportToWatchdog(watchdog),
                 pace,
@@ -129,59 +184,13 @@ def simulation_course(
                 TraceSteps(profile, watchdog),
                 *(OwnListener(listener, watchdog) for listener in simulation.listeners),
             ]
-            items = _pauses(
-                simulation, state, resumed_at is not None, run.writer, conditions, lambda: profile.limit(pace())
-            )
-            del state  # the course has it now
-            for item in items:
-                if isinstance(item, Advance):
-                    yield item
-                    continue
-                for listener in listeners:
-                    listener.at_pause(item)
-                if item.stopping:
-                    return item.state, False
-                last = item.state if item.done else None
-                reached_at = int(item.state.step), float(item.state.t)
-                del item  # or its state would be held beside the next
-        took, held_up = duration(time.monotonic() - began), run.writer.held_up
-        LOGGER.info(
-            "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
-            *reached_at, took, held_up, run.directory.path,
-        )  # fmt: skip
-        assert last is not None
-        return last, True
-
-
-def _pauses(
-    simulation: Simulation,
-    state: State,
-    resumed: bool,
-    writer: Writer,
-    conditions: StopConditions,
-    chunk: Callable[[], int],
-) -> Iterator[Advance | Pause]:
-    """The pauses of a run, the first one before any step, and the calls between. All processes are told the same."""
-    items = simulation.course(state, chunk=chunk, donate=True)
-    first = previous = int(state.step)
-    del state  # the loop has a copy of its own
-    mark = time.monotonic()
-    for item in items:
-        if isinstance(item, Advance):
-            yield item
-            continue
-        state = item
-        step = int(state.step)
-        stop, seconds, failed = largest(
-            [conditions.should_stop(advanced=step > first), time.monotonic() - mark, writer.failed]
-        )
-        done = reached(state, simulation.end)
-        yield Pause(
-            state=state, seconds=seconds, steps=step - previous, moved=step > first, compiled=previous == first,
-            resumed=resumed and step == first, done=done, stopping=bool(stop) and not done, failed=bool(failed),
-        )  # fmt: skip
-        del state, item
-        mark, previous = time.monotonic(), step
+            yield going
+        if going.finished:
+            took, held_up = duration(time.monotonic() - began), run.writer.held_up
+            LOGGER.info(
+                "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
+                int(going.state.step), float(going.state.t), took, held_up, run.directory.path,
+            )  # fmt: skip
 
 
 @contextmanager

@@ -2,74 +2,101 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from typing import TypeAlias
 
 from solver.cluster import LOGGER, is_first, log_of
-from solver.loop import Advance, BlowUp, Members
-from solver.loop.sums import as_number
+from solver.loop import BlowUp, Members
+from solver.loop.members import Answer
 from solver.simulation.progress import LINE_SECONDS
+from solver.simulation.stepping import Running
 
-Runs = Mapping[int, Generator[Advance, None, bool]]  # by place in the batch
+Ending: TypeAlias = bool | BlowUp  # whether a run came to its end, or how it blew up
 
 
-def carry_out_together(runs: Runs, members: Members, names: Mapping[int, str]) -> dict[int, bool | BlowUp]:
-    """Carry runs out, each in turn from one call of `advance` to the next, and the calls together. Collective.
+def carry_out_together(
+    runs: Mapping[int, AbstractContextManager[Running]], members: Members, names: Mapping[int, str]
+) -> dict[int, Ending]:
+    """Carry runs out, each in turn from one pause to the next, and their steps together. Collective.
 
     Args:
-        runs: generators of the calls that each run waits for, by its place in the batch; each returns whether it came
-            to its end.
+        runs: the context of each run (`running`), by its place in the batch.
         members: carries out their calls.
         names: of the runs, for the log.
 
     Returns:
-        By place, whether the run came to its end, or how it blew up. The others go on meanwhile.
+        By place, how the run ended. Where one blows up the others go on.
 
     Raises:
         Whatever else a run raises: then all others are ended, each with its newest checkpoint kept.
     """
-    over: dict[int, bool | BlowUp] = {}
-    asks: dict[int, Advance] = {}
-
-    def go_on(place: int) -> None:
-        asks.pop(place, None)
-        with log_of(names[place]):
-            try:
-                asks[place] = next(runs[place])
-                return
-            except StopIteration as end:
-                over[place] = end.value
-            except BlowUp as error:
-                over[place] = error
-        if over[place] is True:
-            LOGGER.info("%s came to its end", names[place])
-
+    endings: dict[int, Ending] = {}
     with ExitStack() as stack:
-        for place in sorted(runs, reverse=True):
-            stack.callback(_close, runs[place], names[place])
-        for place in sorted(runs):
-            go_on(place)
-        said = time.monotonic()
-        while asks:
-            for place in members.carry_out(asks):
-                go_on(place)
-            if is_first() and asks and time.monotonic() - said > LINE_SECONDS:
+        blocks = {place: _Block(runs[place], names[place]) for place in sorted(runs)}
+        for block in reversed(blocks.values()):
+            stack.callback(block.abandon)
+        going, said = blocks, time.monotonic()
+        answers: dict[int, Answer | None] = dict.fromkeys(blocks)
+        while going:
+            endings |= {place: end for place in answers if (end := going[place].go_on(answers[place])) is not None}
+            going = {place: block for place, block in going.items() if place not in endings}
+            if going:
+                answers = dict(members.carry_out({place: block.run.course.call() for place, block in going.items()}))
+            if is_first() and going and time.monotonic() - said > LINE_SECONDS:
                 said = time.monotonic()
-                LOGGER.info(_progress(asks, names))
-    return over
+                LOGGER.info(_progress(going))
+    return endings
 
 
-def _close(run: Generator[Advance, None, bool], name: str) -> None:
-    with log_of(name):
-        run.close()
+class _Block:
+    """The block of one run, carried out in pieces: what a piece raises ends it, as it would within `with`."""
+
+    def __init__(self, context: AbstractContextManager[Running], name: str) -> None:
+        self.name, self._context, self._is_open = name, context, False
+
+    def go_on(self, answer: Answer | None) -> Ending | None:
+        """Go on to the next pause with the answer to its call, or begin; how the run ended, if it did."""
+        with log_of(self.name):
+            try:
+                return self._piece(answer)
+            except BlowUp as error:
+                return error
+
+    def _piece(self, answer: Answer | None) -> Ending | None:
+        if answer is None:
+            self.run, self._is_open = self._context.__enter__(), True
+        try:
+            if answer is not None:
+                self.run.course.take(*answer())
+            self.run.pause()
+        except BaseException:
+            self._is_open = False
+            if not self._context.__exit__(*sys.exc_info()):
+                raise
+        if not self.run.over:
+            return None
+        finished, self._is_open = self.run.finished, False
+        self._context.__exit__(None, None, None)
+        del self.run  # and the state that it holds
+        if finished:
+            LOGGER.info("%s came to its end", self.name)
+        return finished
+
+    def abandon(self) -> None:
+        """End the block without its end, if it is open."""
+        if self._is_open:
+            self._is_open = False
+            with log_of(self.name):
+                self._context.__exit__(GeneratorExit, GeneratorExit(), None)
 
 
-def _progress(asks: Mapping[int, Advance], names: Mapping[int, str]) -> str:
+def _progress(going: Mapping[int, _Block]) -> str:
     """One line for all runs that go on."""
-    times = {place: float(as_number(ask.state.t)) for place, ask in asks.items() if ask.state is not None}
-    last, first = min(times, key=lambda place: times[place]), max(times, key=lambda place: times[place])
+    times = {block.name: float(block.run.state.t) for block in going.values()}
+    last, first = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
     return (
-        f"{len(asks)} members go on together, from t = {times[last]:.6g} ({names[last]}) to t = {times[first]:.6g} "
-        f"({names[first]})"
+        f"{len(times)} members go on together, from t = {times[last]:.6g} ({last}) to t = {times[first]:.6g} ({first})"
     )

@@ -10,6 +10,7 @@ import pytest
 from helpers import read_checkpoint
 
 from solver.cli.main import main
+from solver.simulation import together
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +50,16 @@ def run_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(run_file):
     folder = run_file.parent / "whole"
-    assert main(["run", str(run_file), f"output.directory={folder}"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(together, "LINE_SECONDS", 0.0)
+        assert main(["run", str(run_file), f"output.directory={folder}"]) == 0
     return folder
+
+
+def test_lines_say_how_far_members_are_that_go_on_together(finished):
+    assert re.search(
+        r"4 members go on together, from t = 0\.1 \(member-000\d\) to t = 0\.1 \(", (finished / "log.txt").read_text()
+    )
 
 
 @pytest.fixture(scope="module")
