@@ -45,6 +45,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/language.py
 
 # as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's;
 # of slow tests of many cases a third (tests/some_cases.py): `make thorough` has them all
