@@ -52,7 +52,7 @@ def concrete_classes(package: str, base: type) -> dict[str, Any]:
 
 
 def names_in(package: str) -> dict[str, str]:
-    """What a package's `__init__.py` imports to be imported from there, written `from module import name as name`.
+    """Names that a package's `__init__.py` imports for others, written `from module import name as name`.
 
     Returns:
         The module of each name. The package itself need not have run to its end.
@@ -63,7 +63,7 @@ def names_in(package: str) -> dict[str, str]:
 
 
 def public_names(package: str, base: type) -> list[str]:
-    """What a package offers: the names that it imports for others, and its concrete classes. For its `__dir__`."""
+    """Names that a package offers, for its `__dir__`: the names it imports for others, and its concrete classes."""
     return sorted({*names_in(package), *(cls.__name__ for cls in concrete_classes(package, base).values())})
 
 

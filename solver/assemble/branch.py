@@ -90,7 +90,7 @@ def _added(
 
 
 def _moved_centres(config: Config, before: Config | None) -> np.ndarray | None:
-    """How far the centres of the free bodies lie from those in the run that this one goes on from.
+    """Displacement of the free bodies' centres from the centres in the run that this one continues.
 
     Their places are counted from there. None if that run has not the same bodies, by name.
     """

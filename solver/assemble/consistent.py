@@ -1,4 +1,4 @@
-"""Whether the parts of a run file go together, checked before a device is touched."""
+"""Checks of a run file's parts against each other, before a device is touched."""
 
 from __future__ import annotations
 

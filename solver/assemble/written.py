@@ -18,7 +18,7 @@ def written_entry(
 
     Args:
         section: the table of the run file.
-        functions: of the user's, by name.
+        functions: the user's functions by name.
         source: the file in which they lie.
 
     Raises:

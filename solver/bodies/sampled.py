@@ -29,8 +29,8 @@ class Sampled(Centred):
     Args:
         distances: signed distance from the surface at the points [length], positive in the fluid; `from_image` makes
             them.
-        sides: of the box [length].
-        periodic: whether the shape goes on across the sides of the box, as that of a whole periodic box does, static.
+        sides: sides of the box [length].
+        periodic: True if the shape continues across the sides of the box, static.
     """
 
     distances: Any
@@ -81,7 +81,7 @@ class Sampled(Centred):
 
 
 def _fits(count: Any) -> Any:
-    """Whether a count is a whole number, and not zero."""
+    """True if a count is a whole number, and not zero."""
     whole = count.round()
     return (abs(count - whole) <= FITS) & (whole >= 1)
 
@@ -91,8 +91,8 @@ def from_image(solid: Any, sides: Sequence[float], *, periodic: bool = False) ->
 
     Args:
         solid: flags or whole numbers (x, y[, z]); not 0 in the solid.
-        sides: of the box that the image fills [length].
-        periodic: whether it goes on across the sides.
+        sides: sides of the box that the image fills [length].
+        periodic: True if the image continues across the sides of the box.
 
     Raises:
         ValueError: an image without solid, or without fluid.

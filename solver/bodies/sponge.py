@@ -20,7 +20,7 @@ class Sponge(Obstacle):
     in a periodic box, or the end of waves.
 
     Args:
-        position: of its middle along the axis [length].
+        position: position of its middle along the axis [length].
         width: w > 0, of the layer [length].
         rate: at its middle [1/time]. A flow of speed U is left with exp(−rate·w/U) of what disturbs it.
         target: velocity that the flow is drawn to [length/time], a number for each direction; zero if None.

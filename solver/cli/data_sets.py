@@ -29,7 +29,7 @@ NAME = re.compile(r"member-(\d+)-again-(\d+)")
 
 
 def makes_data_set(config: Config) -> bool:
-    """Whether an ensemble makes a data set."""
+    """True if an ensemble makes a data set."""
     return bool(config.members) and "well" in config.outputs
 
 

@@ -67,8 +67,8 @@ def run_job(
 
     Args:
         config: the run file.
-        directory: where it writes.
-        options: of the command.
+        directory: the run's directory.
+        options: options of the command.
         share: the part of an ensemble that is carried out; all of it by default.
         profile: traces some steps.
 

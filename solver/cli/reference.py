@@ -53,7 +53,7 @@ def section(title: str, model: type[Section]) -> str:
 
 
 def _kinds(schema: dict) -> str:
-    """What a JSON schema allows, in words."""
+    """The values that a JSON schema allows, in words."""
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if "const" in schema:
@@ -66,7 +66,7 @@ def _kinds(schema: dict) -> str:
 
 
 def class_section(kind: str, entry: Entry) -> str:
-    """What a class is, and the keys that a run file gives it, in Markdown."""
+    """Describe a class and the keys that a run file gives it, in Markdown."""
     text = f"### {entry.name}\n\n{entry.sentence or entry.name}\n"
     text += f"\n```\n{entry.formula}\n```\n" if entry.formula else ""
     if kind == "equation" and len(entry.fields) > 1:

@@ -119,7 +119,7 @@ def refuse_double_precision(wanted: str, precision: str) -> None:
 
 
 def will_be_cpu(wanted: str) -> bool:
-    """Whether the platform will certainly be the CPU, by request or because there is no other. Touches no device."""
+    """True if the platform will certainly be the CPU, by request or because there is no other. Touches no device."""
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
     return "cpu" in (wanted, fixed) or (wanted == "auto" and not fixed and not _plug_ins())
 

@@ -68,7 +68,7 @@ def log_to(path: Path, runs: Collection[str] = ()) -> Iterator[None]:
     """Also append the log to a file during the context, with the time of each line.
 
     Args:
-        path: of the file.
+        path: path of the file.
         runs: several runs, by name, that share the file: it has what they log, each line with the name of its run.
 
     Raises:
@@ -97,7 +97,7 @@ def open_log(path: Path) -> TextIO:
 
 
 def _is_for_all(record: logging.LogRecord) -> bool:
-    """Whether a message is of none of several runs, or a warning of one."""
+    """True if a message belongs to no single run of several, or is a warning of one."""
     return not _run.get() or record.levelno >= logging.WARNING
 
 

@@ -61,7 +61,7 @@ class Transfers:
         """Let another process fetch arrays, once. Waits for nothing; they are kept until they are fetched.
 
         Args:
-            name: of the transfer, unique among those to that process.
+            name: name of the transfer, unique among those to that process.
             process: that may fetch them.
             arrays: each on one device of this process. Their buffers must not be given away.
         """

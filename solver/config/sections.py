@@ -234,12 +234,12 @@ class DevicesSection(Section):
     )
     waves: Annotated[int, Field(gt=0)] | Literal["auto"] = Field(
         "auto",
-        description="of planes of x in which products are taken, one sent while the next is worked on; "
+        description="number of parts in which products are taken: one part is sent while the next is computed; "
         "auto = 2 (pencils 3) on GPUs of several hosts with many points each, 1 elsewhere",
     )
     exchange_precision: Literal["grid", "float32", "float16"] = Field(
         "grid",
-        description="of what devices send each other; below the grid's it saves bytes, and results depend on the "
+        description="precision of exchanged numbers; below the grid's it saves bytes, and results depend on the "
         "number of devices to that precision",
     )
 
@@ -277,7 +277,7 @@ class DevicesSection(Section):
 class RandomSection(Section):
     """`[random]`."""
 
-    seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of all random numbers in the run")
 
 
 Names = Annotated[dict[str, str], "a table of texts by name"]
@@ -295,10 +295,10 @@ class WrittenEquation(Section):
         description="rank of each field by name: scalar, vector, tensor, symmetric tensor, wavefunction"
     )
     unknowns: Names = Field({}, description="rank of what is neither stored nor given a start, such as a pressure")
-    define: Names = Field({}, description="what further names stand for")
-    units: Names = Field({}, description="of each field, as far as they are known")
+    define: Names = Field({}, description="definitions of further names")
+    units: Names = Field({}, description="units of each field, where they are known")
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
-        {}, description="of the fields whose mean is 0 and stays so"
+        {}, description="names of the fields whose mean is 0 and stays 0"
     )
     components: Annotated[dict[str, Texts], "a table of lists of names"] = Field(
         {}, description="names of the components of fields, by field; made from the field's name by default"
@@ -321,13 +321,16 @@ class WrittenEquation(Section):
     conserved: Texts | Names = Field(
         (), description="columns whose drift since the start series.csv has too, or densities by name of what is none"
     )
-    rate: str = Field("", description="what the CFL number is the largest of [1/time], where the text does not tell it")
-    limits: Names = Field({}, description="of parameters, by name: '>= 0', '> 0' or '>= 1'")
+    rate: str = Field(
+        "", description="the rate whose maximum the CFL number uses [1/time], where it does not follow from the text"
+    )
+    limits: Names = Field({}, description="limit of each parameter, by name: '>= 0', '> 0' or '>= 1'")
     plan: Literal["fewest transforms", "as written"] = Field(
-        "fewest transforms", description="how the transforms are found"
+        "fewest transforms",
+        description="'fewest transforms' may rewrite products; 'as written' does not",
     )
     unbounded: bool = Field(
-        False, description="whether the linear part may amplify ever shorter waves ever faster, which is refused else"
+        False, description="true allows a linear part that amplifies ever shorter waves ever faster"
     )
     parameters: Annotated[dict[str, Parameter], "a table of numbers by name"] = Field(
         {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"

@@ -26,14 +26,14 @@ from solver.outputs.well import PARTS, Well, well_variables
 
 @dataclass(frozen=True)
 class Streamed:
-    """One member, as in the files of a data set, in the grid's precision.
+    """A member as in the files of a data set, in the grid's precision.
 
     Args:
-        number: of the member.
+        number: number of the member.
         part: `train`, `valid` or `test`.
-        values: what the member has of its own, by key of the run file.
+        values: the values of the member that differ from the run file, by key.
         scalars: its numbers, by the names that they have in the files.
-        times: of the states, `(time,)`.
+        times: times of the states, `(time,)`.
         fields: by name: `(time, x, y[, z])`, of a vector `(time, x, y[, z], D)`, of a tensor `(…, D, D)`.
     """
 

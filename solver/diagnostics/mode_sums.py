@@ -23,7 +23,7 @@ def product(a_hat: Array, b_hat: Array, modes: Modes, weight: ArrayLike = 1) -> 
 
     Args:
         a_hat, b_hat: coefficients `(…, *modes.spectral_shape)`.
-        modes: of the coefficients; a `Grid` is that of Fourier modes.
+        modes: the modes that the coefficients belong to; a `Grid` means Fourier modes.
         weight: broadcasts against `modes.spectral_shape`.
     """
     a_hat, b_hat = (v.reshape(-1, *modes.spectral_shape) for v in (a_hat, b_hat))

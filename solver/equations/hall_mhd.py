@@ -124,5 +124,5 @@ class HallMHD(Equation):
         return Rate(tuple(speeds), None, {})
 
     def rate_of_linear(self) -> ArrayLike:
-        """Of the Alfvén waves along the mean field."""
+        """The growth and frequency of Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)

@@ -145,7 +145,7 @@ class Pairs(BlockPoints):
 
     @property
     def _joins(self) -> bool:
-        """Whether pieces pass through one array: a copy, but as few operations to compile as with two of them."""
+        """True if pieces pass through one array: a copy, but as few operations to compile as with two of them."""
         return self.slabs.parts > 2
 
     @property
@@ -254,7 +254,7 @@ def _a_plus_ib(pairs: Array) -> Array:
 
 
 def _mirror(first: int, length: int, n: int) -> list[tuple[int, int, int]]:
-    """Where −k stand in an FFT of n points, for modes k from number `first` on. Modes that equal −k are parts alone.
+    """Positions of −k in an FFT of n points, for modes k from number `first` on. A mode that equals −k is a part alone.
 
     Returns:
         For each part the first of its modes, their number, and where those of −k begin, in reversed order: of modes 0

@@ -44,9 +44,9 @@ def transform_by_jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: 
     Args:
         u: fields `(…, x, y, z)` or coefficients `(…, ky, kz, kx)`, global.
         is_forward: from fields to coefficients, times 1/N, or back.
-        layout: of the grid.
+        layout: layout of the grid.
         mesh: over which arrays are split.
-        backend: of jaxdecomp.
+        backend: name of jaxdecomp's backend.
     """
     import jaxdecomp  # importing it configures its library: only where it is asked for
 
@@ -66,7 +66,7 @@ def transform_by_jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: 
 
 
 def _modes_spec(layout: Layout) -> jax.P:
-    """How jaxdecomp splits the modes (y, z, x) that it returns: in slabs it splits z, where a layout splits y."""
+    """The axes along which jaxdecomp splits the modes (y, z, x) that it returns: slabs along z, not y as a layout."""
     if layout.pencils == 1:
         return jax.P(PENCIL, SLAB)
     return jax.P(SLAB, PENCIL) if layout.slabs > 1 else jax.P(None, PENCIL, SLAB)

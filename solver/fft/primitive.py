@@ -109,7 +109,7 @@ def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh, method:
 
 
 def _weights(layout: Layout) -> np.ndarray:
-    """How often each stored mode of a half spectrum counts, as a vector along the half axis of spectral arrays."""
+    """Multiplicity of each stored mode of a half spectrum, as a vector along the half axis of spectral arrays."""
     axis = layout.order.index(layout.dimensions - 1)
     weights = layout.half_axis_weights()
     shape = [1] * layout.dimensions

@@ -35,9 +35,9 @@ class Transform:
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
-        method: how the transform is carried out: engine, fields per exchange, parts of an exchange, waves of planes.
-        shift: of the points, one number for each dimension in units of their spacing; None for no shift. Values are
-            those at the shifted points; coefficients are the same as without a shift.
+        method: engine, fields per exchange, parts of an exchange, waves of planes.
+        shift: displacement of the points, one number for each dimension in units of their spacing; None for no
+            shift. Values are values at the shifted points; coefficients are the same as without a shift.
 
     With the rules `phase-shift-…` and `smooth`, coefficients that come from values are multiplied by
     `grid.mode_filter()`.

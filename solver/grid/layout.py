@@ -124,7 +124,7 @@ class Layout:
 
     @property
     def shifts_phase(self) -> bool:
-        """Whether products are formed on points that move from evaluation to evaluation."""
+        """True if products are formed on points that move from evaluation to evaluation."""
         return self.dealias.startswith("phase-shift")
 
     def is_half(self, axis: int) -> bool:

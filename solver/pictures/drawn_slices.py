@@ -174,7 +174,7 @@ def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None
 
 
 def figure_of_times(snapshots: Sequence[Snapshot], view: View) -> Any | None:
-    """One figure of a field at several times; None if the view asks for more than one field or component.
+    """Draw a field at several times in one figure; None if the view names several fields or components.
 
     Raises:
         ValueError: the snapshots do not have what the view asks for.

@@ -24,10 +24,10 @@ SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
 
 
 def comparison_page(directories: Sequence[Path], view: View | None = None) -> str:
-    """One self-contained HTML page of several runs, at most 8 MB; reads only.
+    """Make a self-contained HTML page of several runs, at most 8 MB; reads only.
 
     Args:
-        directories: of two runs or more; differences are those to the first.
+        directories: directories of two runs or more; differences are those to the first.
         view: chooses slices.
 
     Raises:

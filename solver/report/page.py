@@ -27,10 +27,10 @@ LOG_LINES = 60
 
 
 def report_page(directory: Path, view: View | None = None) -> str:
-    """One self-contained HTML page of a run, at most 8 MB; reads only.
+    """Make a self-contained HTML page of a run, at most 8 MB; reads only.
 
     Args:
-        directory: of a run that is finished, under way, blown up, or has written nothing yet.
+        directory: directory of a run that is finished, under way, blown up, or has written nothing yet.
         view: chooses slices.
 
     Raises:

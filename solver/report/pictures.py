@@ -27,7 +27,7 @@ MOST = 6  # snapshots that are shown
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """True if matplotlib is installed."""
     return is_installed("matplotlib")
 
 

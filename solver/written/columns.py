@@ -42,7 +42,7 @@ class Values:
     """A function of the fields at each point.
 
     Args:
-        inner: what is taken to the points, linear in the fields.
+        inner: expression that is taken to the points, linear in the fields.
         node: the function, in slots of these, parameters and coordinates.
     """
 
@@ -52,10 +52,10 @@ class Values:
 
 @dataclass(frozen=True)
 class Part:
-    """One number that a column is made of.
+    """A number that a column is made of.
 
     Args:
-        of: what is reduced.
+        of: expression that is reduced.
         by: `mean`, `max` or `min` over the box.
     """
 
@@ -68,7 +68,7 @@ class Column:
     """A column of the series.
 
     Args:
-        node: what is made of the parts, in slots of them, parameters, and names of columns before this one.
+        node: expression of the parts, as slots, of parameters, and of names of columns before this one.
         parts: numbers for the whole box.
     """
 
@@ -115,7 +115,7 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
 
 
 def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
-    """What is made of numbers for the whole box, and of parameters, in components.
+    """An expression of numbers for the whole box and of parameters, in components.
 
     Args:
         node: as it was read, without definitions.
@@ -174,7 +174,7 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
 
 
 def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part, ...]:
-    """What a mean would be if nothing in it cancelled: the sum of these; none for what cannot cancel.
+    """Size of a mean if nothing in it cancelled: the sum of these; empty for a mean that cannot cancel.
 
     Each term of the density counts with its modulus: a squared term as it is, others at each point.
     Names of other columns in the text of one stand for their texts.

@@ -49,8 +49,8 @@ class Reduced:
 
     Args:
         system: as it was read.
-        dimensions: of space.
-        scalars: of the fields, one after another.
+        dimensions: number of dimensions of space.
+        scalars: scalars of the fields, one after another.
         right: the right-hand sides, with their causes; diagnosed unknowns are written out in them and below.
         linear: S, by row and scalar.
         rest: N, by row.
@@ -111,7 +111,7 @@ class Reduced:
 
     @cached_property
     def _pushes(self) -> dict[Node, dict[Node, Node]]:
-        """What a multiplier of 1 adds to the rate of each scalar, by scalar and multiplier."""
+        """The rate that a multiplier of 1 adds to each scalar, by scalar and multiplier."""
         pushes: dict[Node, dict[Node, Node]] = {scalar: {} for scalar in self.scalars}
         for multiplier in dict.fromkeys(unknown for _, unknown in self.gradients):
             column = {row: self.gradients.get((row, multiplier), ZERO) for row in self.rest}
@@ -152,7 +152,7 @@ class Reduced:
 
 
 def rows_of(symbols: Symbols, rows: Iterable[Row]) -> dict[Row, Node]:
-    """What symbols make of the scalars that they act on, as an expression for each row."""
+    """The result of symbols on the scalars that they act on, as an expression for each row."""
     terms: dict[Row, list[Node]] = {row: [] for row in rows}
     for (row, scalar), symbol in symbols.items():
         terms[row].append(applied(symbol, scalar))
@@ -164,7 +164,7 @@ def reduced(system: System, dimensions: int) -> Reduced:
 
     Args:
         system: that was read.
-        dimensions: of space, one of the system's.
+        dimensions: number of dimensions of space, one of the system's.
 
     Raises:
         WrittenError: an unknown that no equation determines or that stands in a product without being diagnosed, or a
@@ -286,7 +286,7 @@ def replaced(node: Node, by: Mapping[Node, Node]) -> Node:
 
 @dataclass(frozen=True)
 class Elimination:
-    """What linear equations of symbols give.
+    """The solution of linear equations of symbols.
 
     Args:
         values: the expression of each column that could be solved for; columns that are free may stand in it.
@@ -313,9 +313,9 @@ def eliminated(
     Args:
         matrix: symbols; those that are not there are zero.
         right: expressions.
-        columns: what is solved for.
-        dimensions: of space.
-        texts: of the rows, for messages.
+        columns: the unknowns of the equations.
+        dimensions: number of dimensions of space.
+        texts: texts of the rows, for messages.
 
     Raises:
         WrittenError: a pivot that vanishes for modes that are constant along some axes only.

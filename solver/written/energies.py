@@ -28,7 +28,7 @@ CANCELS = 1e-9  # of the size of what cancels
 
 @dataclass(frozen=True)
 class Square:
-    """One term of a quadratic form: a number times the mean of left* right.
+    """A term of a quadratic form: a number times the mean of left* right.
 
     Args:
         number: without fields.
@@ -46,10 +46,10 @@ class Energy:
 
     Args:
         squares: the terms of its mean over the box.
-        causes: what linear terms in L change it, by name.
+        causes: linear terms in L that change it, by name.
         outside: the same of linear terms that the text keeps out of L.
         linear: the rest of L, if it changes it.
-        nonlinear: whether the rest of N changes it.
+        nonlinear: True if the rest of N changes it.
     """
 
     squares: tuple[Square, ...]
@@ -172,7 +172,7 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
 
 
 def depends_on_place(node: Node) -> bool:
-    """Whether a coordinate stands in an expression, but for those that name the axes of an operator."""
+    """True if a coordinate stands in an expression, but for those that name the axes of an operator."""
     if isinstance(node, Call) and node.function in OPERATORS:
         return depends_on_place(node.arguments[0])
     return holds_place(node) and (not node.children or any(map(depends_on_place, node.children)))
@@ -199,7 +199,7 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
 
 
 def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
-    """Whether an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
+    """True if an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
     return degree(node, fields) == 1 and not node.calls("conj", "real", "imag")
 
 
@@ -210,7 +210,7 @@ def _square(number: Node, left: Node, right: Node) -> Square:
 
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
-    """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
+    """True for a product of real fields or a squared modulus; False for complex fields without conjugation."""
     are_complex = less.system.are_complex(left.names | right.names)
     return are_complex == {False} or (are_complex == {True} and isinstance(base, Call) and base.function == "abs")
 
@@ -248,7 +248,7 @@ def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
 
 
 def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
-    """What changes a quadratic form: linear terms, as `causes_of` gives them, and N, where it is nonlinear."""
+    """The terms that change a quadratic form: linear terms, as `causes_of` gives them, and N where it is nonlinear."""
     balance = _Balance(squares, less)
     inside, outside = (
         {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes

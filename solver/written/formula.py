@@ -189,7 +189,7 @@ class _Writer:
 
 
 def _without_remark(node: Node) -> Node:
-    """What a remark is made of, without the remark."""
+    """The expression inside a remark."""
     while isinstance(node, Call) and node.function in REMARKS:
         node = node.arguments[REMARKS[node.function]]
     return node
@@ -202,7 +202,7 @@ def _as_call(node: Node) -> Node:
 
 
 def _is_open(node: Node) -> bool:
-    """Whether an expression ends with what an operator acts on, or with a vector of a product of two."""
+    """True if an expression ends with what an operator acts on, or with a vector of a product of two."""
     match _without_remark(node):
         case Product(_, right):
             return _is_open(right)

@@ -34,7 +34,7 @@ class LinearPart(Generic[Row]):
 
     Args:
         symbols: by row and by the scalar that it acts on; pairs that are not there are zero.
-        rest: what is left of each row.
+        rest: terms of each row that remain.
         left_out: terms of degree one in the rest, each with the reason.
     """
 

@@ -19,7 +19,7 @@ Lengths: TypeAlias = Mapping[tuple[str, tuple[int, ...]], float]  # of a paramet
 
 
 def holds_parameters(node: Node) -> bool:
-    """Whether an operator in a linear expression has parameters inside."""
+    """True if an operator in a linear expression has parameters inside."""
     for part in node.walk():
         inside = (part.by,) if isinstance(part, Solved) else part.arguments[1:] if isinstance(part, Call) else ()
         if any(argument.names for argument in inside):

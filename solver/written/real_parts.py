@@ -21,11 +21,11 @@ MOST = 8  # of a power that is multiplied out
 
 
 def is_complex_of_real(node: Node, names: Collection[str]) -> bool:
-    """Whether numbers alone make an expression complex, and no field.
+    """True if numbers alone make an expression complex, and no field.
 
     Args:
         node: in components.
-        names: of what is complex.
+        names: names of complex fields and parameters.
     """
     return node.names.isdisjoint(names) and holds_complex_number(node)
 
@@ -59,7 +59,7 @@ def _of_complex(node: Node, names: Collection[str]) -> Parts | None:
 
 
 def holds_complex_number(node: Node) -> bool:
-    """Whether a complex number stands in a node outside of `MADE_REAL`."""
+    """True if a complex number stands in a node outside of `MADE_REAL`."""
     if isinstance(node, Number):
         return node.value.imag != 0
     return not (isinstance(node, Call) and node.function in MADE_REAL) and any(map(holds_complex_number, node.children))

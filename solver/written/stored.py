@@ -60,7 +60,7 @@ def kept(less: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
 
 
 def key_of(less: Reduced) -> str:
-    """What a plan is a plan of, by any names: the same for two systems that differ in names alone."""
+    """The key of a plan without its names: two systems that differ in names alone have the same."""
     names = numbered(less)
     again = lambda nodes: {key: renamed_node(node, names) for key, node in nodes.items()}  # noqa: E731
     symbols = lambda of: {(row, renamed_node(s, names)): renamed_node(v, names) for (row, s), v in of.items()}  # noqa: E731

@@ -26,11 +26,11 @@ class System:
         fields: rank of each field, by name.
         unknowns: rank of each unknown, which is neither stored nor given a start.
         parameters: rank of each parameter.
-        definitions: what each defined name stands for, with other definitions written out.
-        functions: of the user's, by name.
+        definitions: expression of each defined name, with other definitions written out.
+        functions: the user's functions by name.
         lines: the equations, with definitions written out.
         dimensions: numbers of dimensions in space in which all parts fit together.
-        guesses: whether nothing is said of the parameters, so that each is taken for a scalar.
+        guesses: True if nothing is said of the parameters, so that each is taken for a scalar.
     """
 
     fields: Mapping[str, str]
@@ -43,7 +43,7 @@ class System:
     guesses: bool = False
 
     def why_not_in(self, dimensions: int) -> str:
-        """What does not fit together in so many dimensions of space; empty where all does."""
+        """Parts that do not fit together in so many dimensions of space; empty where all fit."""
         try:
             _check_kinds(self, dimensions)
         except WrittenError as error:
@@ -64,11 +64,11 @@ class System:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some fields are real and some are complex."""
+        """True if some fields are real and some are complex."""
         return len(self.are_complex(self.fields)) > 1
 
     def are_complex(self, names: Iterable[str]) -> set[bool]:
-        """Whether the fields among names are complex; both where they are of both kinds, whose modes differ."""
+        """True if the fields among names are complex; both where they are of both kinds, whose modes differ."""
         return {self.kinds[name].is_complex for name in names if name in self.fields}
 
     def equation_of(self, field: str) -> Line:
@@ -90,9 +90,9 @@ def read_system(
         write: the equations, a line each.
         fields: rank of each field by name, a key of `kinds.RANKS`.
         unknowns: the same of multipliers and diagnostic fields.
-        define: what further names stand for.
+        define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
-        functions: of the user's, by name.
+        functions: the user's functions by name.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
@@ -285,7 +285,7 @@ def _check_kinds(system: System, dimensions: int) -> None:
 
 
 def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Place:
-    """Where a line first has something complex."""
+    """Place of the first complex expression in a line."""
     for side in (line.right, line.left):
         for node in side.walk():
             if isinstance(node, Number) and node.value.imag:
@@ -331,7 +331,7 @@ def _check_rates(system: System) -> None:
 
 
 def _check_left(line: Line, system: System) -> None:
-    """What a dt on the left holds: fields, no unknowns, and no other dt."""
+    """The operand of a dt on the left: fields, no unknowns, and no other dt."""
     for rate in line.left.calls("dt"):
         _refuse_rates(rate.arguments[0], "once, not within another dt")
         names = _names(rate)

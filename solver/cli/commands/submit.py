@@ -28,7 +28,7 @@ TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`FILE --nodes N`, where it runs, how long, and how often."""
     parser.add_argument("file", help="run file (TOML)")
-    parser.add_argument("--nodes", type=int, required=True, metavar="N", help="how many nodes")
+    parser.add_argument("--nodes", type=int, required=True, metavar="N", help="number of nodes")
     parser.add_argument(
         "--site", metavar="NAME|FILE.toml", help=f"{', '.join(sites())}, or a file; by default cpu or cuda, by platform"
     )
@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", help="instead of the site's")
     parser.add_argument("--account", help="instead of the site's")
     parser.add_argument("--qos", help="quality of service, as of sbatch")
-    parser.add_argument("--output", metavar="FILE", help="where the job's output goes, as of sbatch (slurm-%%j.out)")
-    parser.add_argument("--mail", metavar="ADDRESS", help="who is told when the job ends or fails")
+    parser.add_argument("--output", metavar="FILE", help="the job's output, with sbatch's patterns (slurm-%%j.out)")
+    parser.add_argument("--mail", metavar="ADDRESS", help="address that receives mail when the job ends or fails")
     parser.add_argument(
         "--cpus-per-task", type=int, metavar="N", help="cores of a process, instead of the site's share"
     )
@@ -154,7 +154,7 @@ def _refuse_keys_of_ensemble(options: argparse.Namespace, scans: Sequence[Scan])
 
 
 def _jobs(options: argparse.Namespace, config: Config, scans: Sequence[Scan]) -> int | None:
-    """How many jobs share the members; None if one job carries out the run file."""
+    """Number of jobs that share the members; None if one job carries out the run file."""
     if options.jobs is None and not scans:
         return None
     combinations = math.prod(len(scan.values) for scan in scans)

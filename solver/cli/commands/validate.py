@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases (default: all)")
     parser.add_argument("--quick", action="store_true", help="small versions, which take two minutes in all")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="where long cases keep checkpoints; they go on from those there"
+        "--output", type=Path, metavar="DIR", help="folder for the checkpoints of long cases, which resume from it"
     )
     parser.add_argument("--platform", default="auto", choices=("auto", "cpu", "gpu", "tpu"), help="as devices.platform")
 
