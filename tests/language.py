@@ -19,7 +19,7 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (119, 369, 40),
+    "noun": (118, 369, 40),
     "none": (18, 91, 9),
     "beside": (38, 82, 26),
     "stands": (20, 91, 17),
