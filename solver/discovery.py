@@ -1,4 +1,4 @@
-"""Finding what a folder of the package holds: classes by the files they stand in, names only when they are used."""
+"""Finding what a folder of the package holds: classes by the files they are in, names only when they are used."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def public_class(package: str, base: type, name: str) -> Any:
 def imported_when_used(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__`, which imports a name when it is first used, and its `__dir__`.
 
-    So a package offers all its names without importing the files that they stand in. Its `__init__.py` imports them
+    So a package offers all its names without importing the files that they are in. Its `__init__.py` imports them
     under `if TYPE_CHECKING:`, where type checkers see them; see `names_in`.
     """
     places = names_in(package)

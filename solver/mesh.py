@@ -135,7 +135,7 @@ def _group_shape(name: str, size: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def mesh_description(mesh: AnyMesh) -> tuple[Any, ...]:
-    """A mesh by its layout: axes, their types, and where its devices stand in JAX's list of a platform's devices."""
+    """A mesh by its layout: axes, their types, and where its devices are in JAX's list of a platform's devices."""
     layout = (tuple(mesh.shape.items()), tuple(axis.name for axis in mesh.axis_types))
     if not isinstance(mesh, Mesh):
         return *layout, "", ()
@@ -185,7 +185,7 @@ def _check_indices(use: Sequence[int], available: int) -> None:
     wrong = [i for i in use if not 0 <= i < available]
     if wrong or len(set(use)) != len(use) or not len(use):
         raise ValueError(
-            f"devices {list(use)} were asked for; name distinct indices from 0 to {available - 1}, "
+            f"devices {list(use)} were chosen; name distinct indices from 0 to {available - 1}, "
             f"since the job has {available} devices"
         )
 

@@ -220,7 +220,7 @@ def _parts_with_code(value: Any, depth: int = 0) -> list[Any]:
 
 
 def _named(function: FunctionType) -> list[Any]:
-    """The objects that global names in a function, and in the functions within it, stand for.
+    """The objects of the global names in a function, and in the functions within it.
 
     Of a module of the user's own these are the attributes that the function names.
     """

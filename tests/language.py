@@ -19,12 +19,12 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (15, 369, 40),
-    "none": (9, 91, 9),
-    "beside": (0, 82, 26),
-    "stands": (3, 91, 17),
-    "goes on": (2, 46, 11),
-    "is told": (2, 79, 12),
+    "noun": (15, 368, 36),
+    "none": (9, 91, 8),
+    "beside": (0, 67, 7),
+    "stands": (1, 26, 3),
+    "goes on": (2, 25, 4),
+    "is told": (2, 48, 6),
     "beginning": (0, 184, 0),
     "argument": (0, 163, 0),
     "fragment": (0, 4, 0),

@@ -60,7 +60,7 @@ def refuse_packed_groups(config: Config, processes: int) -> None:
     ensemble, groups = config.ensemble, config.devices.groups
     if processes > 1 and ensemble is not None and ensemble.packed and groups is not None:
         raise ConfigError(
-            f"devices.groups = {groups} beside ensemble.packed in {processes} processes: one process writes the files "
+            f"devices.groups = {groups} with ensemble.packed in {processes} processes: one process writes the files "
             "that members share; packed = false, one process with all devices, or a run file without groups is needed"
         )
 
@@ -120,7 +120,7 @@ def check_groups(config: Config) -> None:
         return
     if config.ensemble is not None and config.ensemble.together not in (1, "auto"):
         raise ConfigError(
-            f"devices.groups = {groups} beside ensemble.together = {config.ensemble.together}: members that leave "
+            f"devices.groups = {groups} with ensemble.together = {config.ensemble.together}: members that leave "
             "their outputs to other devices go one after the other; together = 1 is needed"
         )
     with _key_in_front(f"devices.groups.step = {groups.step}"):

@@ -40,10 +40,10 @@ from solver.stop import StopRequest
 class Ensemble:
     """Members whose equations, steppers and step controls differ in numbers alone, stepped by one compiled program.
 
-    With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and they exchange nothing with
-    others; any number of members goes on any number of parts, with places left over. Without, all devices step all
-    members. A member's result agrees with that of a run alone to round-off; its bits depend on its place, on how many
-    places there are, and on which parameters differ between members.
+    With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and exchanges nothing with others.
+    Any number of members may be split over any number of parts, with places left over. Without such a mesh all devices
+    step all members. A member's result agrees with the result of a run alone to round-off. Its bits depend on its place,
+    on the number of places, and on which parameters differ between members.
 
     Args:
         equations: one for each member, on one mesh.

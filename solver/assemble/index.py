@@ -1,7 +1,7 @@
 """Names, formulas and parameters of the package's classes, known without importing them. Imports no JAX.
 
-It lies in index.json beside this file, made from the classes by `python -m solver.assemble.make_index`; a test compares
-the two.
+They are stored in index.json next to this file. `python -m solver.assemble.make_index` makes it from the classes, and
+a test compares the two.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class Body(Obstacle):
         """The centre at time 0 [length]."""
 
     def extent(self, dimensions: int) -> Sequence[Any] | None:
-        """Half the size along each axis [length], infinite where it goes on; None where it is not known."""
+        """Half the size along each axis [length], infinite across the whole box; None where it is not known."""
         return None
 
     def thinnest(self, dimensions: int) -> Any:

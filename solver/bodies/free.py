@@ -114,7 +114,7 @@ class Round(Centred):
         if self.mass is None:
             for name in ("moment_of_inertia", "gravity"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"{key}.{name} {getattr(self, name)}: mass is needed beside it")
+                    raise ValueError(f"{key}.{name} {getattr(self, name)} needs mass")
             return found
         found += positive(f"{key}.mass", self.mass, "a positive number is needed")
         found += positive(f"{key}.moment_of_inertia", self.moment_of_inertia, "a positive number is needed")

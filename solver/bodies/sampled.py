@@ -23,7 +23,7 @@ ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distanc
 class Sampled(Centred):
     """A shape by distances at points, linear in between. Every device holds all of them.
 
-    The points are the middles of equal cells that fill a box about the centre. Beyond the box the distance goes on to
+    The points are the middles of equal cells that fill a box about the centre. Beyond the box the distance continues to
     grow.
 
     Args:
@@ -62,7 +62,7 @@ class Sampled(Centred):
         found = super().check(key, scene)
         if self.periodic:
             why = (
-                f"{key}.periodic: a shape that goes on across its sides, {list(map(known, self.sides))}, can "
+                f"{key}.periodic: a shape that continues across its sides, {list(map(known, self.sides))}, can "
                 f"neither turn nor be tilted, and fills a box of {list(scene.lengths)} a whole number of times"
             )
             if self.rotation is not None or self.tilt is not None:

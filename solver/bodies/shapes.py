@@ -205,7 +205,7 @@ class Wall(Body):
     def check(self, key: str, scene: Scene) -> list[Any]:
         found = super().check(key, scene)
         if self.rotation is not None or self.tilt is not None:
-            raise ValueError(f"{key}: a wall goes on through the box, and can neither turn nor be tilted")
+            raise ValueError(f"{key}: a wall crosses the whole box, and can neither turn nor be tilted")
         return found
 
     def origin(self, dimensions: int) -> Sequence[Any]:

@@ -93,7 +93,7 @@ class Sponge(Obstacle):
 
     def _check_channel(self, key: str, scene: Scene) -> list[Any]:
         if self.target is None:
-            raise ValueError(f"{key}.channel {self.channel}: target is needed beside it, the mean of its flow")
+            raise ValueError(f"{key}.channel {self.channel}: it needs target, the mean of its flow")
         high = scene.lengths[1]
         return need(
             f"{key}.channel {self.channel}: a width along y of {high:.4g} or less is needed, in a sponge across "

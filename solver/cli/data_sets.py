@@ -34,7 +34,7 @@ def makes_data_set(config: Config) -> bool:
 
 
 def continued_data_set(config: Config, directory: RunDirectory, share: Share | None = None) -> Config:
-    """An ensemble as it stands in its directory: with the draws of members that blew up and were drawn again.
+    """An ensemble as it is in its directory: with the draws of members that blew up and were drawn again.
 
     Raises:
         ConfigError: a member of the share was begun with other times or fields of its states, or without any.

@@ -74,7 +74,7 @@ def run_members(
 ) -> bool:
     """Carry out each member that is not over, batch after batch. Collective.
 
-    A member that blows up keeps its last good checkpoint, and the others go on.
+    A member that blows up keeps its last good checkpoint, and the others continue.
 
     Args:
         assembly: the objects of the first member; all are on its devices.
@@ -278,5 +278,5 @@ def _begun_before(directory: RunDirectory, names: Sequence[str]) -> list[list[st
 
 
 def _word(value: Any) -> str:
-    """A value as it stands in a run file, a text without quotes."""
+    """A value as it is in a run file, a text without quotes."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

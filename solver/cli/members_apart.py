@@ -28,7 +28,7 @@ class Told:
         self._messages, self._number = messages, 0
 
     def begins(self, number: int, attempts: int) -> None:
-        """Say that a member begins or goes on.
+        """Say that a member begins or continues.
 
         Args:
             number: number of the member.

@@ -53,7 +53,7 @@ def run_one(
         Whether it came to its end.
 
     Raises:
-        BlowUp: the message names the command that goes on from the last checkpoint.
+        BlowUp: the message names the command that continues from the last checkpoint.
     """
     with _begun(assembly, directory, lines, continues) as (simulation, lock):
         _, finished = simulate(simulation, stop, lock, profile)

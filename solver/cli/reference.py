@@ -147,5 +147,5 @@ def _table(rows: Iterable[Row]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text as it stands in a table of Markdown."""
+    """Text as it is in a table of Markdown."""
     return text.replace("|", "\\|")

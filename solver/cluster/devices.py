@@ -60,7 +60,7 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
         False if this process has its devices already, so that their number cannot change.
 
     Raises:
-        LaunchError: a GPU is asked for and JAX has no plug-in for one.
+        LaunchError: a GPU is requested and JAX has no plug-in for one.
     """
     jax.config.update("jax_enable_x64", True)
     if will_be_cpu(wanted):

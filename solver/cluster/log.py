@@ -51,7 +51,7 @@ def keep_output_to_python() -> None:
 
 @contextmanager
 def log_of(run: str) -> Iterator[None]:
-    """In the context one of several runs goes on, which stand side by side.
+    """In the context one of several runs continues, which stand side by side.
 
     What it logs goes to the files that it opened in such a context itself. Others get its warnings and errors alone,
     with its name.

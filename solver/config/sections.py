@@ -181,10 +181,7 @@ class TimeSection(Section):
             count = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
             raise ValueError(f"time.step, time.cfl, time.tolerance: {count}; one of them is needed")
         if self.max_step is not None and self.step is not None:
-            raise ValueError(
-                f"time.max_step = {self.max_step}: it limits the steps of time.cfl or time.tolerance, one of which is "
-                "needed beside it"
-            )
+            raise ValueError(f"time.max_step = {self.max_step} needs time.cfl or time.tolerance")
         return self
 
 
@@ -247,7 +244,7 @@ class DevicesSection(Section):
     def _check_precision(self) -> DevicesSection:
         if self.exchange_precision != "grid" and self.engine == "jaxdecomp":
             raise ValueError(
-                f"devices.exchange_precision = {self.exchange_precision!r} beside devices.engine = 'jaxdecomp': that "
+                f"devices.exchange_precision = {self.exchange_precision!r} with devices.engine = 'jaxdecomp': that "
                 "engine sends numbers as they are; 'grid', or the engine slabwave or shard_map, is needed"
             )
         return self
@@ -258,7 +255,7 @@ class DevicesSection(Section):
             raise ValueError(f"devices.use = {list(self.use)}: distinct indices from 0 are needed, at least one")
         if self.use is not None and self.groups is not None:
             raise ValueError(
-                f"devices.use = {list(self.use)} beside devices.groups = {self.groups}: one of them is needed"
+                f"devices.use = {list(self.use)} with devices.groups = {self.groups}: one of them is needed"
             )
         if self.mesh is None:
             return self
@@ -268,7 +265,7 @@ class DevicesSection(Section):
             raise ValueError(f"devices.mesh = {list(self.mesh)}: two positive sides are needed, such as [4, 2]")
         if self.groups is not None and math.prod(self.mesh) != self.groups.step:
             raise ValueError(
-                f"devices.mesh = {list(self.mesh)} beside devices.groups = {self.groups}: sides whose product is the "
+                f"devices.mesh = {list(self.mesh)} with devices.groups = {self.groups}: sides whose product is the "
                 f"{self.groups.step} devices that step are needed"
             )
         return self
@@ -333,7 +330,8 @@ class WrittenEquation(Section):
         False, description="true allows a linear part that amplifies ever shorter waves ever faster"
     )
     parameters: Annotated[dict[str, Parameter], "a table of numbers by name"] = Field(
-        {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"
+        {},
+        description="the numbers of the text's parameters, by name; a list for a vector, a list of rows for a tensor",
     )
 
 

@@ -59,7 +59,7 @@ def stream(
     of its D components is the last, of a tensor the last two. Units are those of the equation. Each array is split over
     the devices along x (pencils: and y) where they divide it, never along time; all times of one member are on the
     devices at once, in the grid's precision. Members that differ in numbers alone share one compiled program, and the
-    next one is stepped when it is asked for. Of `[output]` only the times count; `time.energy_limit` does not end a
+    next one is stepped when it is needed. Of `[output]` only the times count; `time.energy_limit` does not end a
     member. Collective: every process of a job asks for the same members.
 
     Args:

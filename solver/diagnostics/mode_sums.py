@@ -42,7 +42,7 @@ def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:
 
 
 def summed(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
-    """The numbers that sums over modes stand for, on every device; 0 for an empty one.
+    """The values of sums over modes, on every device; 0 for an empty sum.
 
     All sums over one set of modes are one loop over what they are made of, and one all-reduce.
     """
@@ -81,7 +81,7 @@ def _sums_of_lines(densities: Sequence[Density]) -> Array:
 
     XLA makes one loop of a reduction of several arrays, and computes them in it. The sum of a single array is a library
     call of its CPU backend, for which the array is written out first: 3 to 4 times slower at 64³ and 128³. So the two
-    parts of a single density are reduced beside each other. Sums of sums lose less to round-off than one sum does.
+    parts of a single density are reduced side by side. Sums of sums lose less to round-off than one sum does.
 
     The lines are one array, which makes one all-reduce of what is summed on. XLA's CPU backend carries out an
     all-reduce of several arrays one after the other, and the devices wait for each other at each.

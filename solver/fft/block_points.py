@@ -1,6 +1,6 @@
 """The points of a block of planes of x: the way to them from modes that arrived, and from them to modes to be sent.
 
-On a CPU one complex FFT takes a quarter less time than the two real ones that it can stand for (benchmarks/
+On a CPU one complex FFT takes a quarter less time than the two real ones that it can replace (benchmarks/
 navier_stokes.md). So planes 2j and 2j + 1 of x of a real field are the real and the imaginary part of a complex one,
 and a function of points is called for each of the two halves. A pair depends neither on the blocks nor on the number of
 fields: members of an ensemble have the same bits however many there are. Complex fields, devices with an odd number of

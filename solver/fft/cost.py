@@ -24,7 +24,7 @@ class Call:
         batch: number of fields that are transformed.
         exchanges: number of all-to-alls.
         exchanged_bytes: bytes that all devices together send, without the scales of float16, 4 bytes for each block.
-        working_bytes: bytes that all devices together hold during the transform, beside its coefficients.
+        working_bytes: bytes that all devices together hold during the transform, in addition to its coefficients.
         of_points: True if the transform is one half of a function of points.
         real: True if fields are real.
     """

@@ -84,7 +84,7 @@ def _retained_modes(modes: Array, layout: Layout) -> Array:
 def _all_modes(u_hat: Array, layout: Layout) -> Array:
     """All modes (y, z, x) of a complex transform whose real part is the field.
 
-    A stored mode of a half spectrum that also stands for its conjugate is counted twice.
+    A stored mode of a half spectrum that also represents its conjugate is counted twice.
     """
     u_hat = fit(u_hat, layout.logical_spectral_shape)
     if layout.real:

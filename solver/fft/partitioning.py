@@ -84,7 +84,7 @@ def _custom_partitioned(
 
     A program holds such an operation as its name, its shapes and an address; what the operation computes is not written
     into the program. Programs that JAX keeps on disk are compared without the address, so two operations of equal
-    shapes would be taken for one another. The last operand is a number that stands for the content; nothing reads it.
+    shapes would be taken for one another. The last operand is a number that represents the content; nothing reads it.
     """
     operation = custom_partitioning(lambda *operands: work.run(*operands[:-1], axis_name=None))
     digest = hashlib.sha256(work.content.encode()).digest()

@@ -1,7 +1,7 @@
 """The distributed transforms as two JAX primitives: partitioned, batched and differentiated as a whole.
 
 Both transforms are linear, so the transpose of each is the other one, up to the weights of the half spectrum: a
-coefficient that also stands for its conjugate counts twice.
+coefficient that also represents its conjugate counts twice.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Transform:
                 axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with an
                 axis for each dimension of space, to be combined with u by broadcasting.
             largest: a function of the same arguments that gives one real number for each point, such as a speed. The
-                largest of these numbers is returned beside the coefficients; it costs no further transform.
+                largest of these numbers is returned in addition to the coefficients; it costs no further transform.
 
         Floating-point parameters and arrays over points are taken in the grid's precision.
 

@@ -147,7 +147,7 @@ class Grid:
 
     @property
     def periodic(self) -> tuple[bool, ...]:
-        """True if each axis goes on at its other end, so that there is no end."""
+        """True if each axis is periodic, so that it has no end."""
         return (True,) * self.dimensions
 
     @property
@@ -233,7 +233,7 @@ class Grid:
     def derivative_wavenumbers(self) -> tuple[np.ndarray, ...]:
         """Like `wavenumbers`, but zero for the Nyquist modes.
 
-        The Nyquist mode stands for +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
+        The Nyquist mode represents +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
         """
         return tuple(self._wavenumber(a, drop_nyquist=True) for a in range(self.dimensions))
 

@@ -156,7 +156,7 @@ class Layout:
         return None
 
     def half_axis_weights(self) -> np.ndarray:
-        """Weights along the last physical axis of a real field: 2 if a stored mode n also stands for −n, else 1."""
+        """Weights along the last physical axis of a real field: 2 if a stored mode n also represents −n, else 1."""
         axis = self.dimensions - 1
         n = self.mode_numbers(axis)
         return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)

@@ -182,7 +182,7 @@ def _dissipation(viscosity: float, parts: Sequence[np.ndarray], rounding: float)
     divergence, largest = np.abs(np.trace(gradient)).max(), np.abs(gradient).max()
     if divergence > 1e-3 * largest + rounding * np.abs(u).max():
         raise ValueError(
-            f"field 'dissipation': u has divergence ({divergence:.2g} beside gradients of {largest:.2g}): its "
+            f"field 'dissipation': u has divergence ({divergence:.2g} among gradients of {largest:.2g}): its "
             'dissipation depends on the equation; output.snapshots.fields = ["dissipation"] has the run write it'
         )
     return 2 * viscosity * _strain_squared(parts)

@@ -27,7 +27,7 @@ def frames(
         read: reads a file as a snapshot, or one part of a file of slices.
 
     Raises:
-        ValueError: the snapshots do not have what the view asks for.
+        ValueError: the snapshots lack what the view chooses.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -32,7 +32,7 @@ def comparison_page(directories: Sequence[Path], view: View | None = None) -> st
 
     Raises:
         ConfigError: fewer than two, or a directory that holds no run.
-        ValueError: no run has what the view asks for.
+        ValueError: no run has what the view chooses.
     """
     if len(directories) < 2:
         raise ConfigError(f"{len(directories)} run{'s' if len(directories) != 1 else ''}: two or more are needed")

@@ -35,7 +35,7 @@ def report_page(directory: Path, view: View | None = None) -> str:
 
     Raises:
         ConfigError: there is no run in it, or its run file cannot be read.
-        ValueError: neither snapshots nor slices have what the view asks for.
+        ValueError: neither snapshots nor slices have what the view chooses.
     """
     facts = read_facts(directory)
     return within_limit(lambda detail: _page(facts, detail, view or View()))

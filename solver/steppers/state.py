@@ -16,7 +16,7 @@ from solver.steppers.storage import Declared, split_arrays
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, repr=False)
 class State:
-    """Everything a run needs to go on: a pytree, and exactly what a checkpoint holds.
+    """Everything a run needs to continue: a pytree, and exactly what a checkpoint holds.
 
     Args:
         field: the equation's fields by name: coefficients, or values at the points for a `SplitEquation`.

@@ -33,8 +33,8 @@ def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid:
         method: method of the owner, which declares it, for messages.
         place: path of the part in the state.
         tree: the part, or its shapes.
-        declared: `Storage`, or a tree of them of which each entry stands for all that is below it in `tree`. None
-            stands for numbers, which need no storage.
+        declared: `Storage`, or a tree of them, each entry of which holds for all that is below it in `tree`. None
+            means numbers, which need no storage.
         grid: grid of the state.
 
     Raises:

@@ -134,7 +134,7 @@ def with_other_waves(base: Candidate) -> list[Candidate]:
 
 
 def with_other_engines(base: Candidate) -> list[Candidate]:
-    """Candidates with every engine that is installed and can do what the run file asks for.
+    """Candidates with every engine that is installed and can do what the run file needs.
 
     jaxdecomp cuts no exchange, and sends numbers as they are.
     """

@@ -59,7 +59,7 @@ class Case(ABC):
 
     Args:
         quick: True for the small version, which takes seconds and has wider tolerances.
-        output: directory for checkpoints, from which a case that was stopped goes on; None to keep nothing.
+        output: directory for checkpoints, from which a case that was stopped continues; None to keep nothing.
     """
 
     quick: bool = True
@@ -99,7 +99,7 @@ def states(
 ) -> list[State]:
     """States at the given times, in their order; include time 0 to get the first state.
 
-    With a directory, the way to each time is a run in a folder of its own, and one that is there goes on.
+    With a directory, the way to each time is a run in a folder of its own, and one that is there continues.
 
     Raises:
         BlowUp: the solution stopped being finite.

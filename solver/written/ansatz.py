@@ -1,7 +1,7 @@
 """The problems of least squares that a system's quadratic terms pose.
 
-Terms are told apart where nothing ties them to each other: by rows that no projection mixes, by the groups of scalars
-that are multiplied, and by their constants. Each part is a small problem of its own.
+Terms are separated where nothing ties them to each other: by rows that no projection mixes, by the groups of
+multiplied scalars, and by their constants. Each part is a small problem of its own.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Ansatz:
 
     @property
     def is_parametric(self) -> bool:
-        """True if parameters stand inside linear expressions, where they cannot be told apart from them."""
+        """True if parameters stand inside linear expressions, where they cannot be distinguished from them."""
         return any(holds_parameters(inner.node) for inner in (*self.choice.inner, *self.factors.values()))
 
     def _factors(self, term: Term) -> list[Inner]:
@@ -123,7 +123,7 @@ class Ansatz:
     # ---- columns ----------------------------------------------------------------------------------------------------
 
     def _columns(self, rows: Sequence[int], terms: Sequence[Term], groups: set[tuple[int, int]]) -> list[Term]:
-        """Every product of inner fields of these groups under every operator that may stand before it."""
+        """Every product of inner fields of these groups under every operator that may be before it."""
         kinds = list(dict.fromkeys(kind for term in terms for kind in self._kinds(term)))
         columns = []
         for (i, a), (j, b) in combinations_with_replacement(enumerate(self.choice.inner), 2):
@@ -158,7 +158,7 @@ def _pairs(a: Inner, b: Inner) -> set[tuple[int, int]]:
 
 
 def _degrees(rest: float, is_exact: bool) -> list[int]:
-    """Numbers of derivatives that may stand before a product."""
+    """Numbers of derivatives that may be before a product."""
     whole = round(rest)
     if whole < 0 or abs(rest - whole) > 1e-6:
         return []

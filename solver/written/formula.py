@@ -196,7 +196,7 @@ def _without_remark(node: Node) -> Node:
 
 
 def _as_call(node: Node) -> Node:
-    """A node without its remark; a derivative that was written out, as it stands in a text."""
+    """A node without its remark; a derivative that was written out, as it is in a text."""
     node = _without_remark(node)
     return Call(f"d{'xyz'[node.axis]}", (node.of,)) if isinstance(node, Derivative) else node
 

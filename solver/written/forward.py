@@ -1,7 +1,7 @@
 """Finds the fewest scalars to take back from the points: products that modes need in combinations are one.
 
 R(k) Σ A(k) f = R(k) Σ A'(k) F with fewer F, each a sum of f with constant coefficients: their number is the rank of R A
-over all k. Constants that are no plain numbers stand before F, or inside it where that costs less: nothing is divided
+over all k. Constants that are no plain numbers are before F, or inside it where that costs less: nothing is divided
 by them.
 """
 

@@ -234,7 +234,7 @@ class _Checker:
             _check_remark(node)
             return self.kind(arguments[-1])
         if name in ("integ", "penalise"):  # those of equations are read before
-            raise node.place.error(f"{name} stands in an equation alone, not in a definition or a column")
+            raise node.place.error(f"{name} may be used in an equation alone, not in a definition or a column")
         if name in SAME:
             return self.kind(arguments[0])
         if name in ("fraclap", "helmholtz"):
@@ -260,8 +260,8 @@ class _Checker:
             assert isinstance(condition, Comparison)
             for side in (condition.left, condition.right):
                 if self.scalar(side, "what is compared").is_complex:
-                    raise side.place.error("what is compared is complex: a real scalar is needed")
-            return self.alike(tuple(values), "chosen beside")
+                    raise side.place.error("a complex scalar is compared: a real scalar is needed")
+            return self.alike(tuple(values), "chosen with")
         kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
         is_complex = any(kind.is_complex for kind in kinds)
         if name in EXTREMES and len(arguments) == 1:

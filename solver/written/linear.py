@@ -1,7 +1,7 @@
 """The linear part of right-hand sides: what is of degree one in the fields, with the same coefficients everywhere.
 
 It becomes a symbol for each pair of a row and a scalar that it acts on: an expression in which the scalar is 1, ∂ along
-an axis stands for i k, and `lap` for −k². What is left is for a plan.
+an axis means i k, and `lap` for −k². What is left is for a plan.
 """
 
 from __future__ import annotations

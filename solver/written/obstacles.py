@@ -32,7 +32,7 @@ WORD = "penalise"
 
 
 def _told_later(*at: Any) -> Any:
-    raise TypeError("what bodies do at the points is told by an equation that has some")
+    raise TypeError("the effect of bodies at the points is known to an equation with bodies")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = dict.fromkeys((STRENGTH, *SOURCES), _told_later)

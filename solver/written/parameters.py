@@ -1,6 +1,6 @@
 """Parameters inside linear operators: a plan may need them outside, and they set the scale of lengths.
 
-Where lap − κ² stands in an operator, κ counts as one derivative: an expression is homogeneous if wavenumbers and κ grow
+Where lap − κ² is in an operator, κ counts as one derivative: an expression is homogeneous if wavenumbers and κ grow
 together. So fewer products are possible than without dimensional analysis.
 """
 
@@ -58,7 +58,7 @@ def order_of(constants: tuple[Node, ...], of: Lengths) -> float:
 def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
     """The constants inside an operator, each with the number of derivatives that it counts as.
 
-    All terms of a symbol count alike: in lap − κ², κ² stands for two derivatives; in 1 − λ lap, λ for two fewer.
+    All terms of a symbol count alike: in lap − κ², κ² means two derivatives; in 1 − λ lap, λ for two fewer.
     """
     match part:
         case Call("helmholtz", (_, argument)):

@@ -83,7 +83,7 @@ def _one_line(text: Any) -> str:
 
 
 class _Reader:
-    """Reads one text; knows where each node of Python's tree stands in it."""
+    """Reads one text; knows where each node of Python's tree is in it."""
 
     def __init__(self, text: str, functions: Mapping[str, Word]) -> None:
         self.text, self.words = text, {**WORDS, **functions}
@@ -95,7 +95,7 @@ class _Reader:
         self.part = part.strip()
         self.start = start + len(part) - len(part.lstrip())
         if not self.part:
-            raise Place(self.text, start, stop).error("nothing stands here: an expression is needed")
+            raise Place(self.text, start, stop).error("nothing is here: an expression is needed")
         if "^" in self.part:
             at = self.text.index("^", self.start)
             raise Place(self.text, at, at + 1).error("^ is no power here: ** is needed, as in u**2")

@@ -44,7 +44,7 @@ class Plan(Generic[Row]):
         return (self.inner if slot.holds == "inner" else self.products)[slot.number]
 
     def without_slots(self, node: Node) -> Node:
-        """An expression with what its slots stand for in place of them."""
+        """An expression with its slots replaced by their expressions."""
         return replaced(node, {slot: self.without_slots(self.held(slot)) for slot in node.slots})
 
     def level(self, slot: Slot) -> int:
@@ -67,7 +67,7 @@ class Plan(Generic[Row]):
 
 
 def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:
-    """The plan that does what stands in the text: no identity is used, so that aliasing is that of the text, too.
+    """The plan that does what is in the text: no identity is used, so that aliasing is that of the text, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
     product.

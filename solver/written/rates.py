@@ -41,7 +41,7 @@ class Rate:
         speeds: along each axis [length/time], as expressions in inner fields of the plan's only level; None where a
             disturbance is not carried.
         reaction: [1/time], in place of speeds; beside them that of linear terms outside of L, or None.
-        coefficients: numbers that stand in these expressions by name: pairs of symbols, of which the product at a
+        coefficients: numbers that are in these expressions by name: pairs of symbols, of which the product at a
             large wavenumber along an axis is taken, divided by that wavenumber to the power of the order.
     """
 

@@ -50,7 +50,7 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
 
 
 def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:
-    """The transforms of a plan, beside those that stand in the text."""
+    """The transforms of a plan, beside those that are in the text."""
     (inverse, forward), (more_inverse, more_forward) = plan.transforms, written.transforms
     beside = "as written" if plan == written else f"as written {more_inverse} and {more_forward}"
     lines = [f"{inverse} inverse and {forward} forward transforms for each right-hand side ({beside})"]

@@ -1,8 +1,8 @@
 """Modes, amplitudes and parameters drawn at random, and expressions of fields worked out on them.
 
 A field is a sum of modes. A product of m factors is linear in each of them: with one mode in each, the terms of that
-degree are told apart. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q, and
-their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints. Functions at the
+degree are distinguished. Quadratic terms are known from pairs of modes: one field has the wavevector p, the other q,
+and their product has p + q. ∂ means a real number instead of i k. Amplitudes meet the constraints. Functions at the
 points that are no polynomials, and coordinates, count as fields of their own.
 """
 

@@ -69,7 +69,7 @@ def key_of(less: Reduced) -> str:
 
 
 def numbered(less: Reduced) -> dict[str, str]:
-    """Names of the system and what stands for them: what they are, and their number among these."""
+    """Names of the system and their stand-ins: the kind, and the number among names of this kind."""
     system = less.system
     kinds = {"field": system.fields, "unknown": system.unknowns, "parameter": system.parameters}
     return {name: f"{kind} {i}" for kind, names in kinds.items() for i, name in enumerate(names)}

@@ -1,6 +1,6 @@
 """Symbols: what a linear operator multiplies each mode by.
 
-A symbol is the operator applied to the number 1, in which ∂ along an axis stands for i k. So symbols are expressions
+A symbol is the operator applied to the number 1, in which ∂ along an axis means i k. So symbols are expressions
 like others, one applied to another is their product, and their order makes no difference.
 """
 
@@ -216,7 +216,7 @@ def mean_axes(node: Call) -> tuple[int, ...]:
 class RandomModes(Modes):
     """Modes and parameters drawn at random, to ask whether symbols vanish or are equal: those of a few modes tell.
 
-    ∂ stands for a real number instead of i k: an identity that holds for the ones holds for the others.
+    ∂ means a real number instead of i k: an identity that holds for the ones holds for the others.
 
     Args:
         slopes: value of ∂ `(axis, mode)`.

@@ -119,7 +119,7 @@ class Terms:
             self.split(row, node, Weight(), ONE)
 
     def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
-        """Take a node apart that stands in a row behind a constant and an operator."""
+        """Take a node apart that is in a row behind a constant and an operator."""
         if self.planner.is_spectral(node) or node.calls("mean"):
             self.kept.append((row, times_all([constant(weight), applied(symbol, node)])))
         elif isinstance(node, Sum):

@@ -105,7 +105,7 @@ class Text:
                 raise WrittenError(f"units of {name!r}{nearest(name, known)}")
         for name, value in self.means:
             if not isinstance(value, str) and value != 0:
-                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
+                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may be part of the text")
         listed = self.conserved.items() if isinstance(self.conserved, Mapping) else self.conserved
         object.__setattr__(self, "conserved", tuple((one, one) if isinstance(one, str) else one for one in listed))
         object.__setattr__(self, "spectra", tuple(self.spectra))
@@ -115,7 +115,7 @@ class Text:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
 
     def _check_names(self) -> None:
-        """Refuse names in the tables beside the equations that could stand in no text."""
+        """Refuse names in the tables outside the equations that could be in no text."""
         names = {"field": self.fields, "definition": self.define, "energy": self.energies}
         names |= {"column of the series": self.series, "invariant": self.invariants, "vector": self.vectors}
         for what, table in names.items():
@@ -199,7 +199,7 @@ class Text:
         return canonical_table({"write": list(self.write), **tables, **named})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
-        """The equations as people write them, and below them what the defined names in them stand for."""
+        """The equations as people write them, and below them what the defined names in them mean."""
         lines = [read_line(text, self.words) for text in self.without_obstacles.write]
         defined = {name: read_expression(text, self.words) for name, text in self.define}
         used = _used([side for line in lines for side in (line.left, line.right)], defined)
@@ -265,7 +265,7 @@ class Text:
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
-    """The defined names that stand in some expressions, or in what these names stand for."""
+    """The defined names in some expressions, and in the definitions of these names."""
     names = set().union(*(node.names for node in nodes)) & defined.keys()
     return names | (_used([defined[name] for name in names], defined) if names else set())
 

@@ -1,6 +1,6 @@
 """An expression as a tree: names and numbers, what joins them, and what is applied to them.
 
-Nodes are immutable and compare by what they say, not by where they stand in the text, so that two equal expressions are
+Nodes are immutable and compare by what they say, not by where they are in the text, so that two equal expressions are
 one key in a dictionary.
 """
 

@@ -42,7 +42,7 @@ LARGEST_DENOMINATOR = 12
 def units(
     lines: Iterable[Line], given: Mapping[str, str], names: Iterable[str], columns: Mapping[str, Node]
 ) -> dict[str, str]:
-    """Units of columns and of the names that stand in equations.
+    """Units of columns and of the names that are in equations.
 
     Args:
         lines: the equations, with definitions written out.
@@ -174,7 +174,7 @@ def _both(left: Unit | None, right: Unit | None) -> Unit | None:
 
 
 def _power(unit: Unit | None, exponent: Node) -> Unit | None:
-    """A power; of an exponent that is a parameter, its name stands in the base."""
+    """A power; of an exponent that is a parameter, its name is in the base."""
     if not unit:
         return unit
     sign = -1 if isinstance(exponent, Negative) else 1

@@ -69,7 +69,7 @@ def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linea
 
 
 def names_outside(node: Node) -> set[str]:
-    """The names in a node that do not stand behind `MADE_REAL`."""
+    """The names in a node outside of `MADE_REAL`."""
     if isinstance(node, Name | Entry):
         return {node.name}
     if isinstance(node, Call) and node.function in MADE_REAL:

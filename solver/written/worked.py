@@ -211,11 +211,11 @@ def _without_extremes(node: Node) -> Node:
 
 
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
-    """The rate that stands beside the equations, in inner fields of the plan."""
+    """The rate that is given with the equations, in inner fields of the plan."""
     place = read_expression(text, less.system.functions).place
     values = values_of(scalar_of(text, less), less, place)
     if len(plan.levels()) > 1:
-        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
+        raise place.error("a rate with products inside an operator inside a product: such texts have no rate")
     missing = [node for node in values.inner if node not in plan.inner]
     if missing:
         raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")

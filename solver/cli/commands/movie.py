@@ -45,7 +45,7 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> tuple[int
 
     Raises:
         ConfigError: the run has neither.
-        ValueError: the files do not have what the view asks for.
+        ValueError: the files lack what the view chooses.
     """
     from solver.io import list_snapshots, read_slices
     from solver.pictures.drawn_parts import film_part, reader_of

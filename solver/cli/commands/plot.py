@@ -88,11 +88,11 @@ def _made(folder: Path) -> Iterator[None]:
 
 
 def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
-    """Draw the parts of snapshots, slices and mean fields that the view asks for.
+    """Draw the parts of snapshots, slices and mean fields that the view chooses.
 
     Raises:
         ConfigError: the run has none of these files.
-        ValueError: none of them has what the view asks for.
+        ValueError: none of them has what the view chooses.
     """
     drawn, errors = [], {}
     for kind in filter(lambda kind: kind.at_points, outputs_of(directory)):

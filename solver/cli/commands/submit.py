@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
     )
     parser.add_argument(
-        "--retries", type=int, default=0, metavar="N", help="go on at most N times after a process was killed (0)"
+        "--retries", type=int, default=0, metavar="N", help="resume at most N times after a process was killed (0)"
     )
     parser.add_argument(
         "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
@@ -106,7 +106,7 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.retries < 0:
         raise ConfigError(f"--retries {options.retries}: 0 or more is needed")
     if options.retries and options.chain > 1:
-        raise ConfigError(f"--retries {options.retries}: the next link of a chain goes on anyway; use --chain alone")
+        raise ConfigError(f"--retries {options.retries}: the next link of a chain resumes anyway; use --chain alone")
     if options.time is not None and not TIME.fullmatch(options.time):
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
     if options.cpus_per_task is not None and options.cpus_per_task < 1:
