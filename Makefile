@@ -3,18 +3,25 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DELETE_ON_ERROR:
 
-.PHONY: demo test thorough fast fuzz lint setup mpi peers compiled well docs clean
+.PHONY: demo test thorough fast fuzz lint setup mpi peers compiled well docs generated clean
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv
+
+# the packages of the tests include those of the demo
+.venv/ready: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,plot]'
+	touch $@ .venv/demo
+
+.venv/demo: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	touch $@
 
-demo: setup
+demo: .venv/demo
 	$(BIN)/slabwave run runs/taylor_green.toml --resume
 	$(BIN)/slabwave plot output/taylor-green
 	$(BIN)/slabwave report output/taylor-green
@@ -45,6 +52,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/language.py
 
 # as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's;
 # of slow tests of many cases a third (tests/some_cases.py): `make thorough` has them all
@@ -92,6 +100,14 @@ docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m pytest -q tests/docs/test_examples.py tests/docs/test_lists.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# files that are made from the code and committed with it: CONTRIBUTING.md says after which change
+generated: setup
+	$(BIN)/python -m solver.assemble.make_index
+	$(BIN)/python -m solver.assemble.make_plans
+	$(BIN)/slabwave describe --pages docs
+	$(BIN)/python docs/make_gallery.py --page
+	$(BIN)/python tests/language.py
 
 fast: lint
 	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"

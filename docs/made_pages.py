@@ -64,7 +64,7 @@ def _list_of(entries: list[Entry]) -> str:
 
 
 def _page_of(entry: Entry, known: list[tuple[str, dict]]) -> str:
-    section, table, rows = class_section("equation", entry).removeprefix("### ").partition("\n| key")
+    section, table, rows = class_section("equation", entry).removeprefix("## ").partition("\n| key")
     parts = [f"# {section}"]
     if (DOCS / PICTURES / f"{entry.name}.png").is_file():
         parts.append(

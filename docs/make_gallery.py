@@ -65,13 +65,13 @@ whole run, time upwards.
 
 @dataclass(frozen=True)
 class Entry:
-    """One equation of the page.
+    """An equation of the page.
 
     Args:
         equation: its name.
         case: name of its run file.
         path: the run file.
-        table: what is in it.
+        table: the values of the case.
     """
 
     equation: str
@@ -89,12 +89,12 @@ class Entry:
 
     @property
     def directory(self) -> str:
-        """Where that run writes, from the root of the repository."""
+        """Directory of that run, from the root of the repository."""
         return f"output/gallery/{self.equation}"
 
     @property
     def view(self) -> View:
-        """What is drawn of it."""
+        """The quantity that is drawn."""
         fields = Registry().find("equation", self.equation).fields
         name, field = next(iter(fields.items()))
         dimensions = len(self.table["grid"]["shape"])

@@ -1,4 +1,4 @@
-"""What `make docs` does beside building the pages: it makes some from the program, and changes links out of docs/."""
+"""Makes some pages from the program when `make docs` builds the site, and changes links out of docs/."""
 
 import os
 import re

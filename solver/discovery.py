@@ -1,4 +1,4 @@
-"""Finding what a folder of the package holds: classes by the files they stand in, names only when they are used."""
+"""Finding what a folder of the package holds: classes by the files they are in, names only when they are used."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def concrete_classes(package: str, base: type) -> dict[str, Any]:
 
 
 def names_in(package: str) -> dict[str, str]:
-    """What a package's `__init__.py` imports to be imported from there, written `from module import name as name`.
+    """Names that a package's `__init__.py` imports for others, written `from module import name as name`.
 
     Returns:
         The module of each name. The package itself need not have run to its end.
@@ -63,7 +63,7 @@ def names_in(package: str) -> dict[str, str]:
 
 
 def public_names(package: str, base: type) -> list[str]:
-    """What a package offers: the names that it imports for others, and its concrete classes. For its `__dir__`."""
+    """Names that a package offers, for its `__dir__`: the names it imports for others, and its concrete classes."""
     return sorted({*names_in(package), *(cls.__name__ for cls in concrete_classes(package, base).values())})
 
 
@@ -96,7 +96,7 @@ def public_class(package: str, base: type, name: str) -> Any:
 def imported_when_used(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__`, which imports a name when it is first used, and its `__dir__`.
 
-    So a package offers all its names without importing the files that they stand in. Its `__init__.py` imports them
+    So a package offers all its names without importing the files that they are in. Its `__init__.py` imports them
     under `if TYPE_CHECKING:`, where type checkers see them; see `names_in`.
     """
     places = names_in(package)

@@ -79,7 +79,7 @@ def device_groups(**sizes: int | Sequence[int]) -> dict[str, Mesh]:
     from one group to another.
 
     Args:
-        sizes: of each group its number of devices, for slabs, or `(slabs, pencils in each)`.
+        sizes: for each group the number of devices (slabs), or `(slabs, pencils in each)`.
 
     Returns:
         A mesh as `device_mesh` makes it for each name, in the order given. Devices that no group takes stay idle. In a
@@ -135,7 +135,7 @@ def _group_shape(name: str, size: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def mesh_description(mesh: AnyMesh) -> tuple[Any, ...]:
-    """A mesh by its layout: axes, their types, and where its devices stand in JAX's list of a platform's devices."""
+    """A mesh by its layout: axes, their types, and where its devices are in JAX's list of a platform's devices."""
     layout = (tuple(mesh.shape.items()), tuple(axis.name for axis in mesh.axis_types))
     if not isinstance(mesh, Mesh):
         return *layout, "", ()
@@ -185,7 +185,7 @@ def _check_indices(use: Sequence[int], available: int) -> None:
     wrong = [i for i in use if not 0 <= i < available]
     if wrong or len(set(use)) != len(use) or not len(use):
         raise ValueError(
-            f"devices {list(use)} were asked for; name distinct indices from 0 to {available - 1}, "
+            f"devices {list(use)} were chosen; name distinct indices from 0 to {available - 1}, "
             f"since the job has {available} devices"
         )
 
@@ -212,17 +212,17 @@ def split_axes(mesh: AnyMesh) -> tuple[str, ...]:
 
 
 def is_explicit(mesh: AnyMesh) -> bool:
-    """Whether shardings over this mesh are part of the arrays' types."""
+    """True if shardings over this mesh are part of the arrays' types."""
     return AxisType.Explicit in mesh.axis_types
 
 
 def on_gpu(mesh: AnyMesh) -> bool:
-    """Whether the mesh's devices are GPUs; an abstract one has none."""
+    """True if the mesh has GPU devices; False for an abstract mesh."""
     return isinstance(mesh, Mesh) and mesh.devices.flat[0].platform == "gpu"
 
 
 def across_hosts(mesh: AnyMesh) -> bool:
-    """Whether some GPUs of a mesh, or of one member's part of it, reach each other by a network only.
+    """True if some GPUs of a mesh, or of one member's part of it, reach each other by a network only.
 
     JAX numbers the groups of GPUs that share fast links, alike on all processes.
     """
@@ -244,7 +244,7 @@ def over_auto_axes(run: Callable[..., Array], mesh: AnyMesh, result: NamedShardi
     Within it constraints are given as a `PartitionSpec`, since another mesh is in force there (`constrained`).
 
     Args:
-        run: of arrays, to one array.
+        run: function of arrays that returns one array.
         mesh: over which they are split.
         result: sharding of the result, part of its type where axes are Explicit.
     """
@@ -269,7 +269,7 @@ def whole_on_each(value: Any, sharding: NamedSharding) -> Array:
 
 
 def _in_auto_region() -> bool:
-    """Whether the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
+    """True if the mesh in force has no Explicit axis: within `auto_axes` shardings are no longer part of types."""
     context = jax.sharding.get_abstract_mesh()
     return not context.empty and AxisType.Explicit not in context.axis_types
 

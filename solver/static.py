@@ -41,7 +41,7 @@ class Held:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a leaf is an array, shapes of one included, or a floating-point or complex number."""
+    """True if a leaf is an array, shapes of one included, or a floating-point or complex number."""
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind in "biufcV"
     return isinstance(value, jax.Array | jax.ShapeDtypeStruct | float | complex)
@@ -220,7 +220,7 @@ def _parts_with_code(value: Any, depth: int = 0) -> list[Any]:
 
 
 def _named(function: FunctionType) -> list[Any]:
-    """The objects that global names in a function, and in the functions within it, stand for.
+    """The objects of the global names in a function, and in the functions within it.
 
     Of a module of the user's own these are the attributes that the function names.
     """
@@ -272,7 +272,7 @@ def _is_of_a_library(value: Any) -> bool:
 
 @functools.cache
 def _is_library(package: str) -> bool:
-    """Whether a package is Slabwave's, Python's own or an installed one: its code does not change while it is used."""
+    """True if a package is Slabwave's, Python's own or an installed one: its code does not change while it is used."""
     if package == "__main__":  # a notebook, or a program that pytest and others start from where they are installed
         return False
     if package == "solver" or package in sys.stdlib_module_names:
@@ -286,9 +286,9 @@ class Program:
     Programs are kept for the code of the user's own classes, too: see `own_code`.
 
     Args:
-        fn: of positional arguments. Those that are modules (equations, steppers) are sealed on the way in.
+        fn: function of positional arguments. Modules among them (equations, steppers) are sealed on the way in.
         prepare: applied to each module before it is sealed.
-        options: of `jax.jit`.
+        options: options of `jax.jit`.
     """
 
     def __init__(self, fn: Callable[..., Any], prepare: Callable[[Any], Any] = lambda module: module, **options: Any):

@@ -79,7 +79,7 @@ def misfit(unknown):
 
 
 def least(function, first, iterations):
-    """Where L-BFGS finds the least value of a function, from its gradient."""
+    """The minimum of a function, found by L-BFGS from its gradient."""
     compiled = jax.jit(jax.value_and_grad(function))
 
     def as_numpy(unknown):

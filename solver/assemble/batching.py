@@ -30,7 +30,7 @@ class Batch:
     Args:
         assemblies: the objects of each, on one mesh.
         size: places in the batch, the unused ones included; 1 for a run that is carried out alone.
-        numbers: of the members.
+        numbers: numbers of the members.
     """
 
     assemblies: tuple[Assembly, ...]
@@ -46,8 +46,8 @@ def batches(config: Config, mesh: Mesh, share: Share | None = None) -> list[Batc
     holds so many members, whatever the devices, so that jobs with other devices divide the members in the same way.
 
     Args:
-        config: of the ensemble.
-        mesh: of the devices that step, all for one member.
+        config: config of the ensemble.
+        mesh: mesh of the devices that step, all for one member.
         share: the part of the members that is carried out; all of them by default.
     """
     assert config.ensemble is not None
@@ -84,7 +84,7 @@ def _kinds(alone: Mapping[int, Assembly]) -> list[list[int]]:
 
 
 def planned_sizes(config: Config, devices: int, on_gpu: bool) -> list[int]:
-    """How many members of each kind go together on so many devices; touches none, and leaves their memory aside."""
+    """Number of members of each kind that go together on so many devices. Touches no device, ignores memory."""
     members = {number: abstract_assembly(member, devices) for number, member in enumerate(config.members)}
     return [_chosen(config, len(kind), members[kind[0]], devices, on_gpu, None) for kind in _kinds(members)]
 
@@ -94,7 +94,7 @@ def _size(config: Config, count: int, member: Assembly, devices: Sequence[jax.De
 
 
 def _chosen(config: Config, count: int, member: Assembly, devices: int, on_gpu: bool, memory: int | None) -> int:
-    """How many of the members of one kind are carried out together."""
+    """Number of members of one kind that are carried out together."""
     assert config.ensemble is not None
     wanted = config.ensemble.together
     if wanted != "auto":

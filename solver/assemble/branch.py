@@ -1,4 +1,4 @@
-"""`keep_time` of the initial field `run`: from which checkpoint a run goes on, and with which of its forcings."""
+"""`keep_time` of the initial field `run`: from which checkpoint a run continues, and with which of its forcings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kept_start(config: Config) -> FromRun | None:
     """The initial field `run` from whose checkpoint the run takes its time, too; None for a run that starts at t = 0.
 
     Raises:
-        ConfigError: fields that go on from different times, or an end that is not later.
+        ConfigError: fields that continue from different times, or an end that is not later.
     """
     starts = [named for named in config.initial.values() if named.parameters.get("keep_time")]
     if not starts:
@@ -40,12 +40,12 @@ def kept_start(config: Config) -> FromRun | None:
     except ValueError as error:
         raise ConfigError(f"initial.{error}") from None
     if not config.time.end > t:
-        raise ConfigError(f"time.end = {config.time.end:g}: the run goes on from t = {t:g}; a later end is needed")
+        raise ConfigError(f"time.end = {config.time.end:g}: the run continues from t = {t:g}; a later end is needed")
     return start
 
 
 def with_time(state: State, equation: AnyEquation, config: Config, start: FromRun) -> State:
-    """A state at the start of a run, with the time, the number of steps and the forcing of the run it goes on from.
+    """A state at the start of a run, with the time, the number of steps and the forcing of the run it continues.
 
     A forcing begins anew if it has another name or other static parameters than in that run, a companion if its numbers
     there have another shape, or are of other bodies.
@@ -59,7 +59,7 @@ def with_time(state: State, equation: AnyEquation, config: Config, start: FromRu
 
 
 def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:
-    """The run file of the run that this one goes on from; None if it cannot be read, which is logged."""
+    """The run file of the run that this one continues; None if it cannot be read, which is logged."""
     try:
         return parse(tomllib.loads(manifest["run_file"]), Registry(folder, copies_only=True))
     except ConfigError as error:
@@ -68,7 +68,7 @@ def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:
 
 
 def _same_forcings(config: Config, before: Config | None) -> list[str]:
-    """Fields whose forcing has the same name and static parameters as in the run that this one goes on from."""
+    """Fields whose forcing has the same name and static parameters as in the run that this one continues."""
     kinds = {} if before is None else {name: _kind(named) for name, named in before.forcing.items()}
     return [name for name, named in config.forcing.items() if kinds.get(name) == _kind(named)]
 
@@ -90,7 +90,7 @@ def _added(
 
 
 def _moved_centres(config: Config, before: Config | None) -> np.ndarray | None:
-    """How far the centres of the free bodies lie from those in the run that this one goes on from.
+    """Displacement of the free bodies' centres from the centres in the run that this one continues.
 
     Their places are counted from there. None if that run has not the same bodies, by name.
     """

@@ -37,8 +37,8 @@ class Assembly:
 
     Args:
         config: the run file.
-        mesh: of the devices that step.
-        analyse: of other devices that carry out outputs, if there are any.
+        mesh: mesh of the devices that step.
+        analyse: mesh of other devices, which carry out outputs; None if there are none.
     """
 
     config: Config
@@ -179,7 +179,7 @@ def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:
 
     Args:
         config: a run file.
-        devices: how many.
+        devices: number of devices.
         from_start: False for a run that continues from a checkpoint and needs no initial field any more.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether the parts of a run file go together, checked before a device is touched."""
+"""Checks of a run file's parts against each other, before a device is touched."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def resolve(config: Config, *, from_start: bool = True) -> Config:
 
 
 def _check_together(config: Config, together: int | str) -> None:
-    """Refuse values that keep members from being stepped by one program, where a number of them is asked for."""
+    """Refuse values that keep members from being stepped by one program, where `together` is a number."""
     if config.devices.engine != "slabwave":
         raise ConfigError(f"ensemble.together = {together}: devices.engine = 'slabwave' is needed, or together = 1")
     kinds: dict[str, Any] = {}

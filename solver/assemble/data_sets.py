@@ -1,4 +1,4 @@
-"""Whether the members of an ensemble can make one data set, checked before a device is touched."""
+"""Checks that the members of an ensemble can make one data set, before a device is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many devices a run may use, and the sides of their mesh: the one place that decides a decomposition."""
+"""Devices that a run may use, and the sides of their mesh: the one place that decides a decomposition."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _devices_of_groups(config: Config, processes: int) -> int:
 
 
 def _one_group_each(config: Config, each: int, processes: int) -> bool:
-    """Whether every one of several processes with so many devices each has devices of one group."""
+    """True if every one of several processes with so many devices each has devices of one group."""
     groups = config.devices.groups
     return groups is None or (groups.step % each == 0 and -(-groups.total // each) == processes)
 
@@ -60,7 +60,7 @@ def refuse_packed_groups(config: Config, processes: int) -> None:
     ensemble, groups = config.ensemble, config.devices.groups
     if processes > 1 and ensemble is not None and ensemble.packed and groups is not None:
         raise ConfigError(
-            f"devices.groups = {groups} beside ensemble.packed in {processes} processes: one process writes the files "
+            f"devices.groups = {groups} with ensemble.packed in {processes} processes: one process writes the files "
             "that members share; packed = false, one process with all devices, or a run file without groups is needed"
         )
 
@@ -96,7 +96,7 @@ def _check_coarser(config: Config, devices: int) -> None:
 
 
 def devices_that_step(config: Config, available: int) -> int:
-    """How many of a job's devices step: those of `devices.groups` or `devices.use`, by default all of them.
+    """Number of a job's devices that step: `devices.groups` or `devices.use` say, by default all of them.
 
     Raises:
         ConfigError: groups of more devices than there are.
@@ -120,7 +120,7 @@ def check_groups(config: Config) -> None:
         return
     if config.ensemble is not None and config.ensemble.together not in (1, "auto"):
         raise ConfigError(
-            f"devices.groups = {groups} beside ensemble.together = {config.ensemble.together}: members that leave "
+            f"devices.groups = {groups} with ensemble.together = {config.ensemble.together}: members that leave "
             "their outputs to other devices go one after the other; together = 1 is needed"
         )
     with _key_in_front(f"devices.groups.step = {groups.step}"):
@@ -240,6 +240,6 @@ def _splits_evenly(config: Config, devices: int) -> bool:
 
 
 def layout_of(config: Config, devices: int) -> Layout:
-    """How the run's grid is split over so many devices. Raises ValueError where it cannot be."""
+    """The layout of the run's grid on so many devices. Raises ValueError where the grid cannot be split so."""
     real = config.equation.cls.is_real()
     return Layout(config.grid.shape, config.dealias, real, *(mesh_shape(config, devices) or (devices, 1)))

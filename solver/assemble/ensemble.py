@@ -40,10 +40,10 @@ from solver.stop import StopRequest
 class Ensemble:
     """Members whose equations, steppers and step controls differ in numbers alone, stepped by one compiled program.
 
-    With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and they exchange nothing with
-    others; any number of members goes on any number of parts, with places left over. Without, all devices step all
-    members. A member's result agrees with that of a run alone to round-off; its bits depend on its place, on how many
-    places there are, and on which parameters differ between members.
+    With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and exchanges nothing with others.
+    Any number of members may be split over any number of parts, with places left over. Without such a mesh all devices
+    step all members. A member's result agrees to round-off with the result of a run alone. Its bits depend on its
+    place, on the number of places, and on which parameters differ between members.
 
     Args:
         equations: one for each member, on one mesh.
@@ -82,7 +82,7 @@ class Ensemble:
         max_steps: int | None = None,
         checkpoint: str = "sqrt",
     ) -> Rows[State]:
-        """What `integrate` gives, of every member; pure and differentiable as that is.
+        """Integrate every member; pure and differentiable, as `integrate` is.
 
         Args:
             step, control, cfl, tolerance, max_step: as of `integrate`, one for all or one for each member.
@@ -110,7 +110,7 @@ class Ensemble:
     def rollout(
         self, *, step: float | Sequence[float], steps: int, every: int = 1, checkpoint: str = "sqrt"
     ) -> tuple[Array, Rows[Fields]]:
-        """What `rollout` gives, of every member.
+        """Roll out every member, as `rollout` does.
 
         Args:
             As of `rollout`; `step` for all or for each member.
@@ -136,7 +136,7 @@ class Ensemble:
         observe: Callable[[State, bool], State] | None = None,
         chunk: int | Callable[[], int] = 1000,
     ) -> Iterator[tuple[int, State]]:
-        """What `evolve` yields, of every member: its number, and its state at the start, at each pause, and at `end`.
+        """Yield the number of a member and its state, as `evolve` does: at the start, at each pause, and at `end`.
 
         A member steps at its own size, and waits at its end for the others.
 
@@ -168,7 +168,7 @@ class Ensemble:
         stall_limit: float = STALL_SECONDS,
         energy_limit: float | None = None,
     ) -> list[State]:
-        """What `run` does, for every member: each writes into `member-0000`, `member-0001`, … of the directory.
+        """Run every member, as `run` does: each writes into `member-0000`, `member-0001`, … of the directory.
 
         Args:
             As of `run`; the sizes of steps for all or for each member.

@@ -1,7 +1,7 @@
-"""What is said of our own classes without importing them: names, formulas, parameters. Imports no JAX.
+"""Names, formulas and parameters of the package's classes, known without importing them. Imports no JAX.
 
-It lies in index.json beside this file, made from the classes by `python -m solver.assemble.make_index`; a test compares
-the two.
+They are stored in index.json next to this file. `python -m solver.assemble.make_index` makes it from the classes, and
+a test compares the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _read() -> dict[str, dict[str, Any]]:
 
 
 def to_json(entry: Entry) -> dict[str, Any]:
-    """What the index holds of a class: the values of its entry that are not empty."""
+    """The index's entry of a class: the values that are not empty."""
     values = {
         "place": entry.place,
         "text": entry.text,

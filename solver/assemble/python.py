@@ -74,15 +74,15 @@ def run(
     alone can continue the run.
 
     Args:
-        equation, stepper: what evolves the state.
+        equation, stepper: evolve the state.
         state: at the start, from `initial_state`; not used if the run is continued from a checkpoint.
         end, control, step, cfl, tolerance, max_step: as in `evolve`.
-        directory: where the run writes; made if it is not there.
+        directory: the run's directory; made if it is not there.
         outputs: from `solver.outputs`, or your own. The last state is always kept as a checkpoint.
         listeners: objects with a method `at_pause(pause)`, which every process calls at each pause of the run, after
             everything else: `pause.state`, `pause.steps`, `pause.seconds`, `pause.done` (`solver.simulation.Pause`).
             What it raises ends the run.
-        title: of the run, in its files.
+        title: title of the run, in its files.
         resume: continue from the newest valid checkpoint in the directory, or start if there is none.
         wall_limit: seconds after the start of the process before which the run stops, with a checkpoint; under Slurm
             the end of the job counts too.

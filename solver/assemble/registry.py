@@ -1,11 +1,11 @@
-"""The one registry: names in run files and the classes that they stand for, our own and the user's.
+"""The one registry: names in run files and the classes that they mean, our own and the user's.
 
 A name is one of our own classes' (`navier-stokes`), one that was registered in Python, or says where a class lies:
 `my_equations.py:Waves` (a file, relative to the run file) or `package.module:Waves`. The classes of a file that was
 read are known by their own names from then on. A plain function f(x, y, z) serves as an initial field in the same way.
 
 Entries of our own classes come from the stored index (`solver.assemble.index`). A class of our own is imported when the
-class itself is asked for, so that nothing here imports JAX; a user's file is imported when it is named.
+class itself is needed, so that nothing here imports JAX; a user's file is imported when it is named.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Registry:
         return sorted({*indexed(kind), *REGISTERED[kind], *self._own[kind]})
 
     def find(self, kind: str, name: str) -> Entry:
-        """The entry of the class that a name stands for.
+        """The entry of the class that a name means.
 
         Raises:
             ConfigError: an unknown name; a file or module that is missing, fails when it is imported, or has no such

@@ -29,7 +29,7 @@ def read_run_file(
     Args:
         path: the file.
         overrides: `section.key=value`.
-        continues: whether the run that a run file means goes on from a checkpoint: files that it started from may be
+        continues: True if the run that a run file means continues from a checkpoint: files that it started from may be
             gone then.
         copies_only: import no Python but the copies that the run in the file's folder made.
         prepare: called before anything imports JAX. Wrong keys are refused before it, parts that do not fit after it.

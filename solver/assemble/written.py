@@ -1,4 +1,4 @@
-"""The entry of an equation that a run file gives as text. Imports no JAX until the class is asked for."""
+"""The entry of an equation that a run file gives as text. Imports no JAX until the class is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def written_entry(
 
     Args:
         section: the table of the run file.
-        functions: of the user's, by name.
+        functions: the user's functions by name.
         source: the file in which they lie.
 
     Raises:
@@ -51,7 +51,7 @@ def written_entry(
     except WrittenError as error:
         first, *shown = str(error).split("\n")
         is_missing = first.startswith("unknown name")
-        hint = " (the number of a parameter stands in [equation.parameters])" if is_missing else ""
+        hint = " (the number of a parameter belongs in [equation.parameters])" if is_missing else ""
         raise ConfigError("\n".join([f"equation: {first}{hint}", *shown])) from None
     unused = sorted(ranks.keys() - text.names)
     if unused:

@@ -1,4 +1,4 @@
-"""What every body says of itself: where it is, how it moves, and how far a point is from its surface."""
+"""`Body`: the place, the motion and the surface of a body, and the distance of points from it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SPACINGS = 3.0  # across the layer, where η is not given
 
 
 class Scene(eqx.Module):
-    """What bodies need to know of their surroundings.
+    """The box and the fluid around bodies.
 
     Args:
         viscosity: ν of the fluid [length²/time]; None where the equation has none.
-        spacing: of the points along each axis [length], static.
-        lengths: of the box [length], static.
+        spacing: spacing of the points along each axis [length], static.
+        lengths: lengths of the box [length], static.
     """
 
     viscosity: Any
@@ -40,7 +40,7 @@ class Scene(eqx.Module):
 
     @property
     def dimensions(self) -> int:
-        """Of space."""
+        """Number of dimensions of space."""
         return len(self.lengths)
 
     def wrapped(self, at: Point, axes: Sequence[int] | None = None) -> list[Any]:
@@ -57,7 +57,7 @@ class Obstacle(eqx.Module):
 
     Args:
         fixed: names of scalars that are drawn to a value in the same way, static.
-        values: of them, a number each.
+        values: one number for each of them.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -68,7 +68,7 @@ class Obstacle(eqx.Module):
     @property
     @abstractmethod
     def is_at_rest(self) -> bool:
-        """Whether r does not depend on time and u_s is zero: then r is made once and kept."""
+        """True if r does not depend on time and u_s is zero: then r is made once and kept."""
 
     @abstractmethod
     def strength(self, at: Point, t: ArrayLike, scene: Scene) -> Array:
@@ -88,14 +88,14 @@ class Obstacle(eqx.Module):
 
         Args:
             key: names it in messages.
-            scene: of the equation.
+            scene: the box and the fluid around the body.
 
         Returns:
             Conditions on numbers that are being traced, as `need` gives them. Where one does not hold, the numbers of
             the obstacle are made none, since nothing can be raised.
 
         Raises:
-            ValueError: what was given, and what is needed.
+            ValueError: a parameter has a wrong value; the message names the value needed.
         """
 
     def need_positive(self, name: str, needed: str = "a positive length is needed") -> None:
@@ -118,7 +118,7 @@ class Body(Obstacle):
     one whose motion is another function of time gives `displacement` or `angle` too, and says `moves = True`.
 
     Class attributes:
-        moves: whether it moves without `velocity` or `rotation`.
+        moves: True if it moves without `velocity` or `rotation`.
 
     Args:
         velocity: V of the body [length/time], a number for each direction; none if None.
@@ -129,7 +129,7 @@ class Body(Obstacle):
         rotation_phase: ψ [radians].
         eta: η > 0 [time], the time in which the flow inside follows the body; from the grid if None: the layer is then
             three spacings thick, η = (3h/2.648)²/ν.
-        inverted: whether the fluid is inside and the solid outside, static.
+        inverted: True if the fluid is inside and the solid outside, static.
         stream_speed: U of the stream in which the body stands [length/time]: the series then has the coefficients of
             drag and lift, F/(½U²A).
         sealed: names of the scalars that do not pass its surface, static. One that is neither fixed nor sealed goes
@@ -169,7 +169,7 @@ class Body(Obstacle):
         """The centre at time 0 [length]."""
 
     def extent(self, dimensions: int) -> Sequence[Any] | None:
-        """Half the size along each axis [length], infinite where it goes on; None where it is not known."""
+        """Half the size along each axis [length], infinite across the whole box; None where it is not known."""
         return None
 
     def thinnest(self, dimensions: int) -> Any:
@@ -181,7 +181,7 @@ class Body(Obstacle):
         return None
 
     def displacement(self, t: ArrayLike) -> Any:
-        """How far it has moved since time 0 [length], a number for each direction; None if it never moves."""
+        """Displacement since time 0 [length], a number for each direction; None if the body never moves."""
         return None if self.velocity is None else self._integrated(self.velocity, self.phase, t)
 
     def angle(self, t: ArrayLike) -> Any:
@@ -189,7 +189,7 @@ class Body(Obstacle):
         return None if self.rotation is None else self._integrated(self.rotation, self.rotation_phase, t)
 
     def spin(self, t: ArrayLike) -> Any:
-        """How fast it turns [radians/time]: a number in 2-D, three in 3-D; None if it never turns.
+        """Angular velocity [radians/time]: a number in 2-D, three in 3-D; None if the body never turns.
 
         In 3-D that is the angular velocity, θ̇ alone where the axis of θ stays as it is.
         """
@@ -351,7 +351,7 @@ def need(message: str, condition: Callable[..., Any], *given: Any) -> list[Any]:
 
     Args:
         message: names what was given and what is needed.
-        condition: of numbers, or arrays.
+        condition: comparison of numbers or arrays.
         given: its arguments, each a number or an array.
 
     Returns:
@@ -397,7 +397,7 @@ def least(values: Sequence[Any]) -> Any:
 
 
 def _is_complex(leaf: Any) -> bool:
-    """Whether a parameter is a complex number or array; a body may also hold functions and networks."""
+    """True if a parameter is a complex number or array; a body may also hold functions and networks."""
     return isinstance(leaf, complex) or (
         isinstance(leaf, np.ndarray | np.generic | jax.Array) and bool(jnp.issubdtype(leaf.dtype, jnp.complexfloating))
     )

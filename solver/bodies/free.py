@@ -49,7 +49,7 @@ class Round(Centred):
 
     @property
     def is_free(self) -> bool:
-        """Whether the flow moves it."""
+        """True if the flow moves it."""
         return self.mass is not None
 
     @property
@@ -57,7 +57,7 @@ class Round(Centred):
         return super().is_at_rest and not self.is_free
 
     def motion_at_start(self, dimensions: int) -> Array:
-        """How far it has moved (0), its velocity, and its spin: a number for each direction, and one or three."""
+        """Displacement (0), velocity and spin: a number for each direction, and one or three."""
         velocity = [0.0] * dimensions if self.velocity is None else self.velocity
         spin = np.zeros(spins(dimensions)) if self.rotation is None else self.rotation
         parts = [jnp.zeros(dimensions), jnp.stack(list(map(jnp.asarray, velocity))), jnp.atleast_1d(jnp.asarray(spin))]
@@ -114,7 +114,7 @@ class Round(Centred):
         if self.mass is None:
             for name in ("moment_of_inertia", "gravity"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"{key}.{name} {getattr(self, name)}: mass is needed beside it")
+                    raise ValueError(f"{key}.{name} {getattr(self, name)} needs mass")
             return found
         found += positive(f"{key}.mass", self.mass, "a positive number is needed")
         found += positive(f"{key}.moment_of_inertia", self.moment_of_inertia, "a positive number is needed")
@@ -128,7 +128,7 @@ class Round(Centred):
 
 
 def spins(dimensions: int) -> int:
-    """How many numbers say how fast a body turns."""
+    """Count the components of a body's angular velocity."""
     return 1 if dimensions == 2 else 3
 
 

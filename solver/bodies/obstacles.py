@@ -25,7 +25,7 @@ class Obstacles(eqx.Module):
 
     Args:
         named: the obstacles by name.
-        scene: what they need to know of the box and the fluid.
+        scene: the box and the fluid around the bodies.
     """
 
     named: dict[str, Obstacle]
@@ -33,17 +33,17 @@ class Obstacles(eqx.Module):
 
     @property
     def are_at_rest(self) -> bool:
-        """Whether every one is at rest: then all draw the velocity towards zero."""
+        """True if every body and sponge is at rest: then all draw the velocity towards zero."""
         return all(obstacle.is_at_rest for obstacle in self.named.values())
 
     @property
     def move(self) -> bool:
-        """Whether any body does; a sponge, which never does, depends on one coordinate alone."""
+        """True if any body moves. A sponge never moves; it depends on one coordinate alone."""
         return not all(body.is_at_rest for body in self.bodies.values())
 
     @property
     def scalars_are_at_rest(self) -> bool:
-        """Whether what is done to scalars does not depend on time."""
+        """True if the term that acts on scalars does not depend on time."""
         acting = [o for o in self.named.values() if o.fixed or getattr(o, "sealed", ())]
         return all(o.is_at_rest or type(o) is Sponge for o in acting)
 
@@ -120,7 +120,7 @@ class Obstacles(eqx.Module):
         """Refuse obstacles that the box cannot hold, and bodies that overlap and move apart.
 
         Args:
-            key: of the section in a run file.
+            key: key of the section in a run file.
 
         Returns:
             The obstacles by name; the numbers of one are none where numbers that are being traced would be refused.

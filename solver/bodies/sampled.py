@@ -23,14 +23,14 @@ ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distanc
 class Sampled(Centred):
     """A shape by distances at points, linear in between. Every device holds all of them.
 
-    The points are the middles of equal cells that fill a box about the centre. Beyond the box the distance goes on to
+    The points are the middles of equal cells that fill a box about the centre. Beyond the box the distance continues to
     grow.
 
     Args:
         distances: signed distance from the surface at the points [length], positive in the fluid; `from_image` makes
             them.
-        sides: of the box [length].
-        periodic: whether the shape goes on across the sides of the box, as that of a whole periodic box does, static.
+        sides: sides of the box [length].
+        periodic: True if the shape continues across the sides of the box, static.
     """
 
     distances: Any
@@ -62,7 +62,7 @@ class Sampled(Centred):
         found = super().check(key, scene)
         if self.periodic:
             why = (
-                f"{key}.periodic: a shape that goes on across its sides, {list(map(known, self.sides))}, can "
+                f"{key}.periodic: a shape that continues across its sides, {list(map(known, self.sides))}, can "
                 f"neither turn nor be tilted, and fills a box of {list(scene.lengths)} a whole number of times"
             )
             if self.rotation is not None or self.tilt is not None:
@@ -81,7 +81,7 @@ class Sampled(Centred):
 
 
 def _fits(count: Any) -> Any:
-    """Whether a count is a whole number, and not zero."""
+    """True if a count is a whole number, and not zero."""
     whole = count.round()
     return (abs(count - whole) <= FITS) & (whole >= 1)
 
@@ -91,8 +91,8 @@ def from_image(solid: Any, sides: Sequence[float], *, periodic: bool = False) ->
 
     Args:
         solid: flags or whole numbers (x, y[, z]); not 0 in the solid.
-        sides: of the box that the image fills [length].
-        periodic: whether it goes on across the sides.
+        sides: sides of the box that the image fills [length].
+        periodic: True if the image continues across the sides of the box.
 
     Raises:
         ValueError: an image without solid, or without fluid.

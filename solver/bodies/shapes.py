@@ -76,7 +76,7 @@ class Cylinder(Round):
         return 2 * self.radius * self._length(lengths)
 
     def _length(self, lengths: Sequence[float]) -> float:
-        """Of the cylinder, through a box of these lengths."""
+        """Length of the cylinder in a box of these lengths; 1 in two dimensions."""
         return lengths[AXES.index(self.axis)] if len(lengths) == 3 else 1.0
 
 
@@ -185,8 +185,8 @@ class Wall(Body):
     """A plane layer across the box: two plane walls, since the box is periodic. d = |r| − thickness/2 along one axis.
 
     Args:
-        position: of its middle along the axis [length].
-        thickness: of the layer [length].
+        position: position of its middle along the axis [length].
+        thickness: thickness of the layer [length].
         axis: across which it lies, static.
     """
 
@@ -205,7 +205,7 @@ class Wall(Body):
     def check(self, key: str, scene: Scene) -> list[Any]:
         found = super().check(key, scene)
         if self.rotation is not None or self.tilt is not None:
-            raise ValueError(f"{key}: a wall goes on through the box, and can neither turn nor be tilted")
+            raise ValueError(f"{key}: a wall crosses the whole box, and can neither turn nor be tilted")
         return found
 
     def origin(self, dimensions: int) -> Sequence[Any]:
@@ -230,10 +230,10 @@ class Cylinders(Body):
     number of devices.
 
     Args:
-        count: how many there are, static.
+        count: number of bodies, static.
         radius: R > 0 of each [length], static.
         gap: the smallest distance between two surfaces [length], static.
-        seed: of the places, static.
+        seed: seed of the places, static.
         axis: along which they lie in 3-D, static.
     """
 

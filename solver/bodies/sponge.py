@@ -20,7 +20,7 @@ class Sponge(Obstacle):
     in a periodic box, or the end of waves.
 
     Args:
-        position: of its middle along the axis [length].
+        position: position of its middle along the axis [length].
         width: w > 0, of the layer [length].
         rate: at its middle [1/time]. A flow of speed U is left with exp(−rate·w/U) of what disturbs it.
         target: velocity that the flow is drawn to [length/time], a number for each direction; zero if None.
@@ -93,7 +93,7 @@ class Sponge(Obstacle):
 
     def _check_channel(self, key: str, scene: Scene) -> list[Any]:
         if self.target is None:
-            raise ValueError(f"{key}.channel {self.channel}: target is needed beside it, the mean of its flow")
+            raise ValueError(f"{key}.channel {self.channel}: it needs target, the mean of its flow")
         high = scene.lengths[1]
         return need(
             f"{key}.channel {self.channel}: a width along y of {high:.4g} or less is needed, in a sponge across "

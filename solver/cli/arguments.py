@@ -74,7 +74,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def help_of(name: str) -> str:
-    """What `slabwave NAME --help` prints."""
+    """The text that `slabwave NAME --help` prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         _parser(commands(), name).parse_args([name, "--help"])
@@ -82,7 +82,7 @@ def help_of(name: str) -> str:
 
 
 def is_override(word: str) -> bool:
-    """Whether a word sets a key of the run file; names of files may contain an = too."""
+    """True if a word sets a key of the run file; names of files may contain an = too."""
     match = OVERRIDE.match(word)
     return match is not None and (bool(match["rest"]) or match["first"] in SECTIONS) and not Path(word).exists()
 
@@ -137,9 +137,9 @@ def _parser(known: dict[str, str], chosen: str | None) -> argparse.ArgumentParse
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Options of commands that join a job by explicit address."""
     group = parser.add_argument_group("several processes without a known launcher")
-    group.add_argument("--coordinator", metavar="HOST:PORT", help="where they meet; process 0 listens there")
-    group.add_argument("--processes", type=int, metavar="N", help="how many there are")
-    group.add_argument("--process", type=int, metavar="I", help="which one this is, from 0")
+    group.add_argument("--coordinator", metavar="HOST:PORT", help="address where process 0 listens")
+    group.add_argument("--processes", type=int, metavar="N", help="number of processes")
+    group.add_argument("--process", type=int, metavar="I", help="index of this process, from 0")
     parser.add_argument(
         "--join-limit", type=float, default=300.0, metavar="SECONDS", help="wait so long for the other processes (300)"
     )

@@ -29,12 +29,12 @@ NAME = re.compile(r"member-(\d+)-again-(\d+)")
 
 
 def makes_data_set(config: Config) -> bool:
-    """Whether an ensemble makes a data set."""
+    """True if an ensemble makes a data set."""
     return bool(config.members) and "well" in config.outputs
 
 
 def continued_data_set(config: Config, directory: RunDirectory, share: Share | None = None) -> Config:
-    """An ensemble as it stands in its directory: with the draws of members that blew up and were drawn again.
+    """An ensemble as it is in its directory: with the draws of members that blew up and were drawn again.
 
     Raises:
         ConfigError: a member of the share was begun with other times or fields of its states, or without any.

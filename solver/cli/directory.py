@@ -53,7 +53,7 @@ def runs_at(path: str) -> list[RunDirectory]:
 
 
 def is_of_a_run(path: Path) -> bool:
-    """Whether a run file is the config.toml of a run's directory, which may come from someone else."""
+    """True if a run file is the config.toml of a run's directory, which may come from someone else."""
     directory = RunDirectory(path.parent)
     others = (directory.provenance, directory.log, directory.series, directory.checkpoints)
     return path.name == directory.run_file.name and (directory.pack is not None or any(o.exists() for o in others))

@@ -50,7 +50,7 @@ def refuse_another_run(directory: RunDirectory, config: Config, share: Share | N
         before,
         config.to_table(),
         free="the end and the limits of [time], [devices] and output schedules",
-        otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … goes on with others in a directory NEW",
+        otherwise=f"; slabwave resume {directory.path} --branch NEW key=value … continues with others in NEW",
     )
     refuse_earlier_end(directory, config.time.end)
     refuse_members(config, directory, share)
@@ -67,8 +67,8 @@ def run_job(
 
     Args:
         config: the run file.
-        directory: where it writes.
-        options: of the command.
+        directory: the run's directory.
+        options: options of the command.
         share: the part of an ensemble that is carried out; all of it by default.
         profile: traces some steps.
 
@@ -110,7 +110,7 @@ def join_job(config: Config, launch: Launch, *, keep_programs: bool = True) -> t
     if not keep_programs:
         notes.append("programs: compiled ones are not kept")
     elif config.devices.engine == "jaxdecomp":
-        notes.append("programs: compiled ones are not kept, since those of jaxdecomp cannot be told apart")
+        notes.append("programs: compiled ones are not kept, since programs of jaxdecomp cannot be distinguished")
     elif keep_compiled_programs(os.environ) is None:
         notes.append("programs: no folder to keep compiled ones in; set JAX_COMPILATION_CACHE_DIR to one")
     join(launch, stall_limit=config.time.stall_limit)

@@ -111,7 +111,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _says_enough(error: BaseException) -> bool:
-    """Whether an error's own text is a complete message for the user."""
+    """True if an error's own text is a complete message for the user."""
     if isinstance(error, OutputError):
         return True
     if "solver.io" not in sys.modules:

@@ -74,15 +74,15 @@ def run_members(
 ) -> bool:
     """Carry out each member that is not over, batch after batch. Collective.
 
-    A member that blows up keeps its last good checkpoint, and the others go on.
+    A member that blows up keeps its last good checkpoint, and the others continue.
 
     Args:
         assembly: the objects of the first member; all are on its devices.
-        directory: of the ensemble.
+        directory: directory of the ensemble.
         stop: asks for an early stop.
         lines: for the head of its log; the first one marks the start of each member's.
         told: those who carry out the members' outputs, if other processes do.
-        continues: whether an existing ensemble may be continued.
+        continues: True if an existing ensemble may be continued.
         share: the part of the members that this job carries out while others carry out the rest; all by default.
 
     Returns:
@@ -152,15 +152,15 @@ def _held(
 
 
 class _Run:
-    """One start of an ensemble.
+    """An ensemble as one call of the command starts it.
 
     Args:
         analyse: mesh of other devices that carry out the members' outputs, if there are any.
-        directory, folders: of the ensemble, and of each member.
+        directory, folders: directory of the ensemble, and folder of each member.
         files: that members share.
-        values: of each member.
+        values: values of each member.
         stop, lines, told, continues: as of `run_members`.
-        attempts: how often members were drawn again.
+        attempts: number of times that members were drawn again.
 
     Attributes:
         blown_up: numbers of the members that blew up, in this start or before.
@@ -242,7 +242,7 @@ class _Run:
 
 
 def _before(config: Config, directory: RunDirectory) -> float:
-    """Whether a member is over already: finished, or blown up under the same run file. The first process decides."""
+    """True if a member is over already: finished, or blown up under the same run file. The first process decides."""
     there = 0.0
     if is_first() and directory.run_file.exists():
         now = run_status(directory)
@@ -278,5 +278,5 @@ def _begun_before(directory: RunDirectory, names: Sequence[str]) -> list[list[st
 
 
 def _word(value: Any) -> str:
-    """A value as it stands in a run file, a text without quotes."""
+    """A value as it is in a run file, a text without quotes."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -28,11 +28,11 @@ class Told:
         self._messages, self._number = messages, 0
 
     def begins(self, number: int, attempts: int) -> None:
-        """Say that a member begins or goes on.
+        """Say that a member begins or continues.
 
         Args:
-            number: of the member.
-            attempts: how often it was drawn again.
+            number: number of the member.
+            attempts: number of times that the member was drawn again.
         """
         self._leave({"member": number, "attempts": attempts})
 
@@ -40,7 +40,7 @@ class Told:
         """Say that no member is left to be carried out.
 
         Args:
-            finished: whether all came to their ends, of those that did not blow up.
+            finished: True if every member came to its end that did not blow up.
             blown_up: the message about those that did.
         """
         self._leave({"finished": finished, "blown_up": blown_up})
@@ -67,7 +67,7 @@ def write_outputs_of_members(assembly: assemble.Assembly, directory: RunDirector
 
     Args:
         assembly: the objects of the first member.
-        directory: of the ensemble.
+        directory: directory of the ensemble.
         stop: a signal to this process, which is passed on with the next member.
 
     Returns:

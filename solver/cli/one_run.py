@@ -1,4 +1,4 @@
-"""One run: its directory locked, its log written there, and stepped from its start or its newest checkpoint."""
+"""`run_one` locks a run's directory, writes its log there, and steps from its start or its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def run_one(
 
     Args:
         assembly: its objects.
-        directory: where it writes.
+        directory: the run's directory.
         stop: asks it to stop early.
         lines: for the head of its log.
-        continues: whether an existing run may be continued.
+        continues: True if an existing run may be continued.
         profile: steps to be traced, if any.
 
     Returns:
         Whether it came to its end.
 
     Raises:
-        BlowUp: the message names the command that goes on from the last checkpoint.
+        BlowUp: the message names the command that continues from the last checkpoint.
     """
     with _begun(assembly, directory, lines, continues) as (simulation, lock):
         _, finished = simulate(simulation, stop, lock, profile)
@@ -66,7 +66,7 @@ def write_outputs_of_one(assembly: assemble.Assembly, directory: RunDirectory, s
 
     Args:
         assembly: its objects.
-        directory: where it writes.
+        directory: the run's directory.
         stop: a signal to this process, which is passed on to those that step.
 
     Returns, raises:
@@ -95,8 +95,8 @@ def one_of_several(
 
     Args:
         assembly, directory, stop, lines, continues: as of `run_one`.
-        watchdog: of all runs that are carried out together.
-        companions: how many others there are.
+        watchdog: the watchdog that all runs share that are carried out together.
+        companions: number of other runs that are carried out together.
         thread: writes its large files; others may use it too.
 
     Raises:
@@ -127,12 +127,12 @@ def _begun(
 
 
 def blew_up_under(now: RunStatus, directory: RunDirectory, config: Config) -> bool:
-    """Whether a run of this status blew up, and its run file is the same as then."""
+    """True if a run of this status blew up, and its run file is the same as then."""
     return now.status == "blown up" and directory.run_file.read_text(encoding="utf-8") == config.to_toml()
 
 
 def came_to_its_end(now: RunStatus, config: Config) -> bool:
-    """Whether a run of this status is finished, and its run file has no later end."""
+    """True if a run of this status is finished, and its run file has no later end."""
     return now.status == "finished" and now.t >= config.time.end * (1 - 1e-9)
 
 

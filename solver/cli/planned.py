@@ -35,7 +35,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def derivation_lines(equation: AnyEquation) -> list[str]:
-    """What was derived from the text of an equation; nothing of one without a text."""
+    """The lines that were derived from the text of an equation; none for an equation without a text."""
     derived = equation.derivation() if isinstance(equation, Equation) else []
     heads = [f"# {heading}:" if heading else "#" for heading, _ in derived]
     return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]

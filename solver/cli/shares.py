@@ -10,8 +10,8 @@ from solver.config import Config, ConfigError, Share
 def add_share(parser: argparse.ArgumentParser) -> None:
     """Options of commands that carry out a part of an ensemble."""
     group = parser.add_argument_group("one of several jobs that share the members of an ensemble")
-    group.add_argument("--jobs", type=int, metavar="N", help="how many there are")
-    group.add_argument("--job", type=int, metavar="I", help="which one this is, from 0")
+    group.add_argument("--jobs", type=int, metavar="N", help="number of jobs that share the members")
+    group.add_argument("--job", type=int, metavar="I", help="index of this job, from 0")
 
 
 def share_of(options: argparse.Namespace, config: Config) -> Share | None:

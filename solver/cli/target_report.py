@@ -40,7 +40,7 @@ def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[st
         f"{steps.copied_and_scaled / point:.3g} to copy and scale for inverse FFTs",
         f"# exchanges:    {len(steps.exchanges)} per step; a device sends {near / 1e6:.4g} MB on its host and "
         f"{far / 1e6:.4g} MB to other hosts; kernels cover {time.covered:.0%} of their time, and {time.placed:.0%} of "
-        "the work is placed beside them",
+        "the work overlaps them",
         f"# time:         {1e3 * time.total:.4g} ms per step (work {1e3 * time.work:.4g}, waiting "
         f"{1e3 * time.waiting:.4g}), {1e9 * time.total / math.prod(plan.physical):.3g} ns per point{whole}",
         f"# assumed:      {rates.memory / 1e12:.3g} TB/s in memory, {rates.link / 1e9:.3g} GB/s on links, "

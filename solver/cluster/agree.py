@@ -41,12 +41,12 @@ class Group:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of the processes."""
         return len(self.processes)
 
     @property
     def place(self) -> int:
-        """Where this process stands among them."""
+        """Index of this process among them."""
         return self.processes.index(jax.process_index())
 
 
@@ -136,7 +136,7 @@ def _copy_to_all(mesh: Mesh) -> Any:
 
 
 def any_process(flag: bool) -> bool:
-    """Whether the flag is set on any of the processes."""
+    """True if the flag is set on any of the processes."""
     return largest([float(flag)])[0] > 0
 
 

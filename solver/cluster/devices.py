@@ -60,7 +60,7 @@ def set_up_jax(wanted: str, cpu_devices: int | None) -> bool:
         False if this process has its devices already, so that their number cannot change.
 
     Raises:
-        LaunchError: a GPU is asked for and JAX has no plug-in for one.
+        LaunchError: a GPU is requested and JAX has no plug-in for one.
     """
     jax.config.update("jax_enable_x64", True)
     if will_be_cpu(wanted):
@@ -119,7 +119,7 @@ def refuse_double_precision(wanted: str, precision: str) -> None:
 
 
 def will_be_cpu(wanted: str) -> bool:
-    """Whether the platform will certainly be the CPU, by request or because there is no other. Touches no device."""
+    """True if the platform will certainly be the CPU, by request or because there is no other. Touches no device."""
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
     return "cpu" in (wanted, fixed) or (wanted == "auto" and not fixed and not _plug_ins())
 

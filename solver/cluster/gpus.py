@@ -55,10 +55,10 @@ def refuse_idle_gpus(environment: Mapping[str, str], launch: Launch, devices: Se
     """Refuse a job that would leave some of its allocated GPUs unused.
 
     Args:
-        environment: of this process.
+        environment: environment of this process.
         launch: its place in the job.
         devices: JAX's devices of this process.
-        chosen: whether the platform was named, so that the CPU is used on purpose.
+        chosen: True if the platform was named, so that the CPU is used on purpose.
 
     Raises:
         LaunchError: Slurm allocated more GPUs on this node than its processes use.

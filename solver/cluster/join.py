@@ -63,7 +63,7 @@ def meet(launch: Launch, stall_limit: float) -> None:
     try:
         jax.process_count()
     except RuntimeError as error:
-        raise LaunchError(f"JAX finds no devices as asked for: {' '.join(str(error).split())[:300]}") from error
+        raise LaunchError(f"JAX finds no devices as requested: {' '.join(str(error).split())[:300]}") from error
 
 
 def mismatches(launch: Launch) -> list[str]:

@@ -38,7 +38,7 @@ class Launch:
         processes: number of processes.
         process: number of this process.
         coordinator: `host:port` where they meet; None for a single process, or if JAX finds the address itself.
-        local_processes: how many share this host, if known, else 1.
+        local_processes: number of processes on this host, if known, else 1.
         local_process: which of those this is.
         cores: number of cores of this process, if the launcher bound it to some and MPI was asked; else None.
         join_limit: seconds that the processes wait for each other.

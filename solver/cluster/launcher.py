@@ -27,7 +27,7 @@ def find_launch(
     here, all others meet in `join`.
 
     Args:
-        environment: of this process.
+        environment: environment of this process.
         coordinator, processes, process: an explicit address.
         keep_mpi: leave MPI running until the program ends, since something else is going to use it.
         join_limit: seconds that processes wait for each other.

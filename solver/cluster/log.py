@@ -51,7 +51,7 @@ def keep_output_to_python() -> None:
 
 @contextmanager
 def log_of(run: str) -> Iterator[None]:
-    """In the context one of several runs goes on, which stand side by side.
+    """In the context one of several runs continues, which stand side by side.
 
     What it logs goes to the files that it opened in such a context itself. Others get its warnings and errors alone,
     with its name.
@@ -68,7 +68,7 @@ def log_to(path: Path, runs: Collection[str] = ()) -> Iterator[None]:
     """Also append the log to a file during the context, with the time of each line.
 
     Args:
-        path: of the file.
+        path: path of the file.
         runs: several runs, by name, that share the file: it has what they log, each line with the name of its run.
 
     Raises:
@@ -97,7 +97,7 @@ def open_log(path: Path) -> TextIO:
 
 
 def _is_for_all(record: logging.LogRecord) -> bool:
-    """Whether a message is of none of several runs, or a warning of one."""
+    """True if a message belongs to no single run of several, or is a warning of one."""
     return not _run.get() or record.levelno >= logging.WARNING
 
 

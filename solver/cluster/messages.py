@@ -11,12 +11,12 @@ from solver.cluster.service import service_client
 
 
 class Messages:
-    """What two groups of a job's processes tell each other. Any thread may use it, since no device takes part.
+    """Messages between two groups of a job's processes. Any thread may use them, since no device takes part.
 
     Every process of both groups makes one for the same purpose, in the same order.
 
     Args:
-        name: of the purpose.
+        name: purpose of the messages, part of their keys.
     """
 
     _made: ClassVar[Counter[str]] = Counter()

@@ -25,9 +25,9 @@ class Started:
 
     Args:
         by: the launcher: `Open MPI`; `MPICH`, for all that start processes with Hydra; or `PMIx`, for others.
-        processes: how many it started; None if it does not say.
+        processes: number of processes that the launcher started; None if it does not say.
         process: which one this is.
-        local_processes: how many of them share this host; 1 if the launcher does not say.
+        local_processes: number of them on this host; 1 if the launcher does not say.
         local_process: which of those this is.
     """
 
@@ -78,8 +78,8 @@ def meet(launcher: Started, environment: Mapping[str, str], keep: bool = False) 
     while they compute. If the caller had started MPI, it is left running.
 
     Args:
-        found: what the launcher's variables say.
-        environment: of this process.
+        found: values of the launcher's variables.
+        environment: environment of this process.
         keep: leave MPI running until the program ends, since something else is going to use it.
 
     Raises:

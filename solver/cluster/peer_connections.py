@@ -33,7 +33,7 @@ def connect(client: Any, coordinator: str, on_death: Callable[[str], None]) -> N
     """Connect this process to process 0; process 0 listens for the others.
 
     Args:
-        client: of the coordination service.
+        client: client of the coordination service.
         coordinator: `host:port` where the processes met. Process 0 listens at this host, at a free port.
         on_death: called in a thread, with a line that names the process that died without a message.
     """

@@ -170,7 +170,7 @@ def _register(connection: socket.socket, launch: Launch, present: dict[int, dict
         return None
     if count != launch.processes or not 0 <= number < count:
         _send_line(
-            connection, f"no: process 0 was told of {launch.processes} processes, not {count}; all need the same number"
+            connection, f"no: process 0 expects {launch.processes} processes, not {count}; all need the same number"
         )
         return None
     known = {**present, 0: _myself(launch)}.get(number, who)

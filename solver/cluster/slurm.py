@@ -11,7 +11,7 @@ from solver.cluster.launch import Launch, LaunchError
 
 
 def in_step(environment: Mapping[str, str]) -> bool:
-    """Whether srun started this process, or one above it."""
+    """True if srun started this process, or one above it."""
     return "SLURM_STEP_NODELIST" in environment
 
 

@@ -39,7 +39,7 @@ def _job(environment: Mapping[str, str]) -> str:
 
 
 def ends_by_limit(limit: float | None, job_ends: float | None) -> bool:
-    """Whether `limit`, in seconds after the start of this process, comes before the end of the job."""
+    """True if `limit`, in seconds after the start of this process, comes before the end of the job."""
     return limit is not None and (job_ends is None or STARTED + limit < job_ends)
 
 

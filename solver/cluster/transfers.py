@@ -2,7 +2,7 @@
 
 A collective between two groups of devices would hold the senders up until the receivers have come to it, and could wait
 for ever where the receivers have collectives of their own. So `jax.experimental.transfer` is used: the sender offers
-arrays and goes on, the receiver fetches them when it wants them, through sockets. Tried on CPUs alone so far.
+arrays and continues, the receiver fetches them when it wants them, through sockets. Tried on CPUs alone so far.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Transfers:
         """Let another process fetch arrays, once. Waits for nothing; they are kept until they are fetched.
 
         Args:
-            name: of the transfer, unique among those to that process.
+            name: name of the transfer, unique among those to that process.
             process: that may fetch them.
             arrays: each on one device of this process. Their buffers must not be given away.
         """

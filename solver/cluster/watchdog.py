@@ -52,7 +52,7 @@ class Watchdog:
         end: ends all processes, given the exit code and the message; by default at once.
 
     Attributes:
-        doing: what the main thread is doing, for the message.
+        doing: the present work of the main thread, for the message.
     """
 
     def __init__(self, limit: float, log: Path, end: Callable[[int, str], Any] = end_all) -> None:
@@ -83,7 +83,7 @@ class Watchdog:
 
         Args:
             seconds: time of the last chunk of steps, compilation included.
-            first: whether it was the first chunk. Processes wait for each other there, so its time says nothing about
+            first: True if it was the first chunk. Processes wait for each other there, so its time says nothing about
                 later chunks, and is remembered only if it exceeds the limit.
         """
         ran, self._compiled = seconds - self._compiled, 0.0
@@ -179,7 +179,7 @@ class Watchdog:
                     return  # the service is gone, so the job has ended
 
     def _another_is_busy(self) -> bool:
-        """Whether another process compiles, reads or writes, by its pulses."""
+        """True if another process compiles, reads or writes, by its pulses."""
         client = service_client()
         if client is None:
             return False

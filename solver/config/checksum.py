@@ -1,4 +1,4 @@
-"""The checksum that stands for a file's contents: of bodies, checkpoints, outputs and data sets alike."""
+"""The checksum of a file's contents: of bodies, checkpoints, outputs and data sets alike."""
 
 from __future__ import annotations
 

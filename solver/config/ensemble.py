@@ -30,7 +30,7 @@ Values = Annotated[tuple[Any, ...], Field(strict=False), "a list of values"]
 
 
 class Draw(Section):
-    """How a value is drawn: one of these distributions."""
+    """The distribution that a value is drawn from."""
 
     uniform: Pair | None = Field(None, description="between these two")
     log_uniform: Pair | None = Field(None, description="between these two, its logarithm uniformly")
@@ -83,7 +83,7 @@ class Share:
 
     Args:
         job: number of the job, from 0.
-        jobs: how many jobs share the members.
+        jobs: number of jobs that share the members.
     """
 
     job: int
@@ -104,7 +104,7 @@ class EnsembleSection(Section):
     A draw depends on the key, the number of the member and the seed, so that more members leave the first ones alone.
     """
 
-    members: int = Field(1, gt=0, description="how many for each combination of swept values")
+    members: int = Field(1, gt=0, description="number of members for each combination of swept values")
     draw: dict[str, Draw | Literal["member"]] = Field(
         {}, description="by key of the run file: a distribution, or 'member', which adds the member's number to the key"
     )
@@ -116,9 +116,9 @@ class EnsembleSection(Section):
         "auto", description="members stepped by one program: how many, or 'auto' for as many as are faster and fit"
     )
     packed: bool = Field(
-        False, description="whether members share the files of series and of other numbers against time, and the log"
+        False, description="true if members share the log and the files of series and of other numbers against time"
     )
-    seed: int | None = Field(None, ge=0, lt=2**63, description="of the draws; by default random.seed of the run file")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed of the draws; by default random.seed")
     _attempts: dict[int, int] = PrivateAttr(default_factory=dict)  # how often a member was drawn again, by its number
 
     @model_validator(mode="after")
@@ -154,12 +154,12 @@ class EnsembleSection(Section):
 
     @property
     def count(self) -> int:
-        """How many members there are."""
+        """Number of members."""
         return self.members * len(self.combinations)
 
     @property
     def max_jobs(self) -> int:
-        """How many jobs can share the members, with one batch or more for each."""
+        """Largest number of jobs that can share the members, with one batch or more for each."""
         return math.ceil(self.count / self._unit)
 
     def numbers(self, share: Share | None) -> range:
@@ -174,29 +174,29 @@ class EnsembleSection(Section):
 
     @property
     def _unit(self) -> int:
-        """How many members cannot be taken apart."""
+        """Number of members that stay in one job."""
         return 1 if self.together == "auto" else min(self.together, self.count)
 
     @property
     def attempts(self) -> Mapping[int, int]:
-        """How often members were drawn again, by number; members that were drawn once are left out."""
+        """Number of times that each member was drawn again, by its index; members that were drawn once are left out."""
         return self._attempts
 
     def drawn_again(self, attempts: Mapping[int, int]) -> EnsembleSection:
         """The same ensemble where some members have other draws: the first again, the second again, and so on.
 
         Args:
-            attempts: how often each of these members was drawn again, by its number.
+            attempts: number of times that each of these members was drawn again, by its index.
         """
         again = self.model_copy()
         again._attempts = {**self._attempts, **attempts}
         return again
 
     def values(self, number: int, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What a member has of its own, by key.
+        """The values of a member that differ from the run file, by key.
 
         Args:
-            number: of the member.
+            number: number of the member.
             table: the run file that all members share.
 
         Raises:

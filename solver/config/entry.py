@@ -20,7 +20,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One class that a run file may name.
+    """A class that a run file may name.
 
     Args:
         name: its name in a resolved run file.
@@ -82,7 +82,7 @@ class Entry:
         return "\n\n".join(part for part in (first, formula, rest if gap else "") if part)
 
     def arguments(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the class is called with, of the values of a table."""
+        """The arguments of the class, from the values of a table."""
         given: Mapping[str, Any] = parameters[self.arguments_in] if self.arguments_in else parameters
         return given
 

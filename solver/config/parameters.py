@@ -70,7 +70,7 @@ def in_run_file(hint: Any) -> Any:
 
 
 def _is_array(hint: Any) -> bool:
-    """Whether `hint` is an array class of JAX or NumPy; neither is imported here."""
+    """True if `hint` is an array class of JAX or NumPy; neither is imported here."""
     return str(getattr(hint, "__name__", "")).rpartition(".")[2] in ("Array", "ndarray", "TypedNdArray")
 
 

@@ -1,4 +1,4 @@
-"""What a continued run may not change: its physics."""
+"""The physics of a run, which a resumed run may not change."""
 
 from __future__ import annotations
 

@@ -59,5 +59,5 @@ def _sections(
 
 
 def _is_given(keys: Keys, given: Collection[Keys]) -> bool:
-    """Whether an override sets this key or a key below it."""
+    """True if an override sets this key or a key below it."""
     return any(other[: len(keys)] == keys for other in given)

@@ -136,7 +136,7 @@ class Config:
         """The same ensemble with other draws for some members.
 
         Args:
-            attempts: how often each of these members was drawn again, by its number.
+            attempts: number of times that each of these members was drawn again, by its index.
         """
         assert self.ensemble is not None
         assert self.member is not None

@@ -152,7 +152,7 @@ def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several.
 
-    `[initial]` with the name `run` may also stand for several fields, since another run holds all of them. Any other
+    `[initial]` with the name `run` may also mean several fields, since another run holds all of them. Any other
     name would start all of them from the same values.
     """
     if len(fields) == 1:

@@ -181,10 +181,7 @@ class TimeSection(Section):
             count = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
             raise ValueError(f"time.step, time.cfl, time.tolerance: {count}; one of them is needed")
         if self.max_step is not None and self.step is not None:
-            raise ValueError(
-                f"time.max_step = {self.max_step}: it limits the steps of time.cfl or time.tolerance, one of which is "
-                "needed beside it"
-            )
+            raise ValueError(f"time.max_step = {self.max_step} needs time.cfl or time.tolerance")
         return self
 
 
@@ -234,12 +231,12 @@ class DevicesSection(Section):
     )
     waves: Annotated[int, Field(gt=0)] | Literal["auto"] = Field(
         "auto",
-        description="of planes of x in which products are taken, one sent while the next is worked on; "
+        description="number of parts in which products are taken: one part is sent while the next is computed; "
         "auto = 2 (pencils 3) on GPUs of several hosts with many points each, 1 elsewhere",
     )
     exchange_precision: Literal["grid", "float32", "float16"] = Field(
         "grid",
-        description="of what devices send each other; below the grid's it saves bytes, and results depend on the "
+        description="precision of exchanged numbers; below the grid's it saves bytes, and results depend on the "
         "number of devices to that precision",
     )
 
@@ -247,7 +244,7 @@ class DevicesSection(Section):
     def _check_precision(self) -> DevicesSection:
         if self.exchange_precision != "grid" and self.engine == "jaxdecomp":
             raise ValueError(
-                f"devices.exchange_precision = {self.exchange_precision!r} beside devices.engine = 'jaxdecomp': that "
+                f"devices.exchange_precision = {self.exchange_precision!r} with devices.engine = 'jaxdecomp': that "
                 "engine sends numbers as they are; 'grid', or the engine slabwave or shard_map, is needed"
             )
         return self
@@ -258,7 +255,7 @@ class DevicesSection(Section):
             raise ValueError(f"devices.use = {list(self.use)}: distinct indices from 0 are needed, at least one")
         if self.use is not None and self.groups is not None:
             raise ValueError(
-                f"devices.use = {list(self.use)} beside devices.groups = {self.groups}: one of them is needed"
+                f"devices.use = {list(self.use)} with devices.groups = {self.groups}: one of them is needed"
             )
         if self.mesh is None:
             return self
@@ -268,7 +265,7 @@ class DevicesSection(Section):
             raise ValueError(f"devices.mesh = {list(self.mesh)}: two positive sides are needed, such as [4, 2]")
         if self.groups is not None and math.prod(self.mesh) != self.groups.step:
             raise ValueError(
-                f"devices.mesh = {list(self.mesh)} beside devices.groups = {self.groups}: sides whose product is the "
+                f"devices.mesh = {list(self.mesh)} with devices.groups = {self.groups}: sides whose product is the "
                 f"{self.groups.step} devices that step are needed"
             )
         return self
@@ -277,7 +274,7 @@ class DevicesSection(Section):
 class RandomSection(Section):
     """`[random]`."""
 
-    seed: int = Field(0, ge=0, lt=2**63, description="of everything random in the run")
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of all random numbers in the run")
 
 
 Names = Annotated[dict[str, str], "a table of texts by name"]
@@ -295,10 +292,10 @@ class WrittenEquation(Section):
         description="rank of each field by name: scalar, vector, tensor, symmetric tensor, wavefunction"
     )
     unknowns: Names = Field({}, description="rank of what is neither stored nor given a start, such as a pressure")
-    define: Names = Field({}, description="what further names stand for")
-    units: Names = Field({}, description="of each field, as far as they are known")
+    define: Names = Field({}, description="definitions of further names")
+    units: Names = Field({}, description="units of each field, where they are known")
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
-        {}, description="of the fields whose mean is 0 and stays so"
+        {}, description="names of the fields whose mean is 0 and stays 0"
     )
     components: Annotated[dict[str, Texts], "a table of lists of names"] = Field(
         {}, description="names of the components of fields, by field; made from the field's name by default"
@@ -321,16 +318,20 @@ class WrittenEquation(Section):
     conserved: Texts | Names = Field(
         (), description="columns whose drift since the start series.csv has too, or densities by name of what is none"
     )
-    rate: str = Field("", description="what the CFL number is the largest of [1/time], where the text does not tell it")
-    limits: Names = Field({}, description="of parameters, by name: '>= 0', '> 0' or '>= 1'")
+    rate: str = Field(
+        "", description="the rate whose maximum the CFL number uses [1/time], where it does not follow from the text"
+    )
+    limits: Names = Field({}, description="limit of each parameter, by name: '>= 0', '> 0' or '>= 1'")
     plan: Literal["fewest transforms", "as written"] = Field(
-        "fewest transforms", description="how the transforms are found"
+        "fewest transforms",
+        description="'fewest transforms' may rewrite products; 'as written' does not",
     )
     unbounded: bool = Field(
-        False, description="whether the linear part may amplify ever shorter waves ever faster, which is refused else"
+        False, description="true allows a linear part that amplifies ever shorter waves ever faster"
     )
     parameters: Annotated[dict[str, Parameter], "a table of numbers by name"] = Field(
-        {}, description="the numbers that stand in the text, by name; a list for a vector, a list of rows for a tensor"
+        {},
+        description="the numbers of the text's parameters, by name; a list for a vector, a list of rows for a tensor",
     )
 
 

@@ -54,7 +54,7 @@ class Source:
 
 
 def is_copy(name: str) -> bool:
-    """Whether this is the name of a copy in a run's own directory: no folder, and a checksum at the end."""
+    """True if this is the name of a copy in a run's own directory: no folder, and a checksum at the end."""
     return Path(name).name == name and COPY.search(name) is not None
 
 

@@ -63,8 +63,8 @@ def set_key(table: dict[str, Any], keys: tuple[str, ...], value: Any, written: s
     Args:
         table: a run file.
         keys: the parts of the key, one at least.
-        value: what it is set to.
-        written: what asked for it, for messages.
+        value: the new value.
+        written: the override as the user wrote it, for messages.
 
     Returns:
         The parts of the key that was set: an output of a user's file may be known by the name of its copy.

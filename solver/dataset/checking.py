@@ -19,10 +19,10 @@ from solver.outputs.well import PARTS
 
 
 def faults(folder: Path) -> Iterator[str]:
-    """What is wrong with a data set, one line each, as it is found; reads every byte.
+    """Yield each fault of a data set, one line each, as it is found; reads every byte.
 
     Args:
-        folder: of the data set, with manifest.json in it.
+        folder: folder of the data set, with manifest.json in it.
     """
     try:
         manifest = read_manifest(folder)
@@ -75,7 +75,7 @@ def _of_checksum(path: Path, entry: Any) -> Iterator[str]:
 
 
 def _of_file(path: Path, manifest: Mapping[str, Any], members: list[Mapping[str, Any]]) -> Iterator[str]:
-    """What is wrong in a file, beside its checksum."""
+    """Faults in a file, other than its checksum."""
     if not path.is_file():
         yield f"{path}: no such file"
         return
@@ -88,7 +88,7 @@ def _of_file(path: Path, manifest: Mapping[str, Any], members: list[Mapping[str,
 
 
 def _of_members(file: h5py.File, manifest: Mapping[str, Any], members: list[Mapping[str, Any]]) -> Iterator[str]:
-    """What a file says otherwise than the manifest."""
+    """Differences between a file and the manifest."""
     if file.attrs.get("n_trajectories") != len(members):
         yield f"n_trajectories is {file.attrs.get('n_trajectories')}; the manifest has {len(members)} members in it"
     if file.attrs.get("dataset_name") != manifest.get("dataset_name"):

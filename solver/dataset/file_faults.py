@@ -15,7 +15,7 @@ ROUND_OFF = 4 * np.finfo(np.float32).eps  # of times, which are stored in single
 
 
 def file_faults(file: h5py.File) -> Iterator[str]:
-    """What is wrong in a file, one line each; where the layout is wrong, nothing beyond it is looked at."""
+    """Yield each fault of a file, one line each; where the layout is wrong, nothing more is read."""
     found = list(_of_root(file))
     yield from found
     if found:

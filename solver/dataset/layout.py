@@ -29,8 +29,8 @@ def create_layout(
 
     Args:
         file: an empty file.
-        dataset_name: of the data set.
-        times: of the states, the same for all trajectories.
+        dataset_name: name of the data set.
+        times: times of the states, the same for all trajectories.
         axes: positions of the points by axis.
         fields: by name.
         scalars: numbers of each trajectory by name.

@@ -31,8 +31,8 @@ def make_data_set(data_set: DataSet, stopping: Callable[[], bool] = lambda: Fals
     give the same bytes, whether or not it was interrupted.
 
     Args:
-        data_set: what it is to hold.
-        stopping: whether to stop early; asked between files.
+        data_set: the plan of the data set.
+        stopping: returns True to stop early; called between files.
 
     Returns:
         Whether it is complete.
@@ -102,7 +102,7 @@ def _digest(content: Any) -> str:
 
 
 def _entry(path: Path, inputs: str) -> dict[str, Any]:
-    """What the manifest has of a file."""
+    """The manifest's entry of a file."""
     return {"inputs": inputs, "sha256": checksum(path), "bytes": path.stat().st_size}
 
 

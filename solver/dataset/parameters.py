@@ -20,8 +20,8 @@ def scalars(values: Sequence[Mapping[str, Any]], table: Mapping[str, Any]) -> tu
     a truth value has one, as 0 or 1, where members differ in it.
 
     Args:
-        values: what each member has of its own, by key.
-        table: of the run file that members share.
+        values: the values of each member that differ from the run file, by key.
+        table: table of the run file that members share.
     """
     own = sorted(values[0].keys() - set(LEFT_OUT))  # a run file that was written again has another order
     varied = {keys_of(key) for key in own}

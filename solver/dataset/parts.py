@@ -22,9 +22,9 @@ def part_of(number: int, split: Sequence[float], seed: int | None) -> str:
     block is shuffled with the seed; the first member of all is always for training.
 
     Args:
-        number: of the member.
+        number: number of the member.
         split: parts for training, validation and test, which sum to 1.
-        seed: of the ensemble.
+        seed: seed of the ensemble.
     """
     counts = _counts(tuple(split))
     block, place = divmod(number, sum(counts))
@@ -44,7 +44,7 @@ def _block(counts: tuple[int, ...], seed: int | None, block: int) -> tuple[str, 
 
 @lru_cache(maxsize=16)
 def _counts(split: tuple[float, ...]) -> tuple[int, ...]:
-    """How many members of a block each part has."""
+    """Number of members of a block in each part."""
     for size in range(1, LARGEST + 1):
         counts = [round(size * part) for part in split]
         exact = all(abs(size * part - count) < 1e-4 for part, count in zip(split, counts, strict=True))

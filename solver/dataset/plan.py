@@ -1,4 +1,4 @@
-"""What a data set is to hold: its files, and of each the members in their order."""
+"""The plan of a data set: its files, and the members of each file in their order."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ NOT_OF_DATA = ("title", "reference", "devices")  # sections of a run file that s
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One member in a data set.
+    """A member in a data set.
 
     Args:
-        number: of the member.
+        number: number of the member.
         folder: its directory.
         part: `train`, `valid` or `test`.
-        values: what the member has of its own, by key of the run file.
+        values: the values of the member that differ from the run file, by key.
         scalars: its numbers by name.
-        attempts: how often it was drawn again.
+        attempts: number of times that it was drawn again.
     """
 
     number: int
@@ -44,12 +44,12 @@ class DataSet:
     """A data set that an ensemble makes.
 
     Args:
-        name: of the data set.
-        folder: where it is.
+        name: name of the data set.
+        folder: folder of the data set.
         well: the output that writes its states.
         end: time of the last state.
-        seed: of the ensemble.
-        table: of the run file, without what says nothing of the data.
+        seed: seed of the ensemble.
+        table: table of the run file, without what says nothing of the data.
         constants: numbers that all members share.
         trajectories: the members that came to their ends, in the order of their numbers.
         left_out: names of members that blew up, and how often each was drawn again.
@@ -88,8 +88,8 @@ def data_set_of(config: Config, directory: Path, blown_up: tuple[int, ...] = ())
     """The data set that an ensemble with `[output.well]` makes.
 
     Args:
-        config: of the ensemble.
-        directory: of the ensemble.
+        config: config of the ensemble.
+        directory: directory of the ensemble.
         blown_up: numbers of members that are left out.
     """
     ensemble, well = config.ensemble, config.outputs["well"].make()
@@ -114,10 +114,10 @@ def data_set_of(config: Config, directory: Path, blown_up: tuple[int, ...] = ())
 
 
 def drawn_once_more(config: Config, blown_up: Sequence[int]) -> dict[int, int]:
-    """How often members that blew up are drawn again by now, those that can be: something of theirs is drawn.
+    """The next attempt of each member that blew up and can be drawn again, since some of its values are drawn.
 
     Args:
-        config: of the ensemble.
+        config: config of the ensemble.
         blown_up: numbers of members.
     """
     ensemble = config.ensemble

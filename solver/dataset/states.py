@@ -1,4 +1,4 @@
-"""What a member has written for a data set: one file for each time, read one field at a time."""
+"""Fields that a member has written for a data set: one file for each time, read one field at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ AXES = "xyz"
 
 @dataclass(frozen=True)
 class StoredField:
-    """One field of a member.
+    """A field of a member.
 
     Args:
         order: number of its indices: 0 for a scalar, 1 for a vector, 2 for a tensor.
         shape: `(x, y[, z])`, with `D` behind for a vector and `D, D` for a tensor.
-        units: of its values.
-        symmetric: whether it is a symmetric tensor.
+        units: units of the values.
+        symmetric: True if it is a symmetric tensor.
     """
 
     order: int
@@ -41,10 +41,10 @@ class States:
     """A member's fields at all times.
 
     Args:
-        folder: of the member.
+        folder: folder of the member.
         files: one for each time.
-        times: of the files.
-        fields: what each file holds, by name.
+        times: times of the files.
+        fields: the fields of each file, by name.
         axes: positions of the points along x, y, z [length].
     """
 
@@ -72,7 +72,7 @@ class States:
 
 
 def read_states(folder: Path) -> States:
-    """What the member in a folder has written.
+    """Find the files that the member in a folder has written.
 
     Raises:
         ConfigError: there are no states.

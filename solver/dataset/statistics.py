@@ -45,7 +45,7 @@ class Moments:
         return Moments(count, mean, squares)
 
     def statistics(self) -> dict[str, np.ndarray]:
-        """What stats.yaml has of them."""
+        """The values that stats.yaml has of them."""
         variance = self.squares / self.count
         return {"mean": self.mean, "std": np.sqrt(variance), "rms": np.sqrt(variance + self.mean**2)}
 
@@ -99,7 +99,7 @@ def _lines(table: Mapping[str, Mapping[str, np.ndarray]]) -> Iterator[str]:
 
 
 def _items(row: np.ndarray) -> list[str]:
-    """One entry of a list: a number, or the numbers of a row."""
+    """An entry of a list: a number, or the numbers of a row."""
     if row.ndim == 0:
         return [f"- {row:.4E}"]
     inner = [line for each in row for line in _items(each)]

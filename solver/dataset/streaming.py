@@ -26,14 +26,14 @@ from solver.outputs.well import PARTS, Well, well_variables
 
 @dataclass(frozen=True)
 class Streamed:
-    """One member, as in the files of a data set, in the grid's precision.
+    """A member as in the files of a data set, in the grid's precision.
 
     Args:
-        number: of the member.
+        number: number of the member.
         part: `train`, `valid` or `test`.
-        values: what the member has of its own, by key of the run file.
+        values: the values of the member that differ from the run file, by key.
         scalars: its numbers, by the names that they have in the files.
-        times: of the states, `(time,)`.
+        times: times of the states, `(time,)`.
         fields: by name: `(time, x, y[, z])`, of a vector `(time, x, y[, z], D)`, of a tensor `(…, D, D)`.
     """
 
@@ -59,7 +59,7 @@ def stream(
     of its D components is the last, of a tensor the last two. Units are those of the equation. Each array is split over
     the devices along x (pencils: and y) where they divide it, never along time; all times of one member are on the
     devices at once, in the grid's precision. Members that differ in numbers alone share one compiled program, and the
-    next one is stepped when it is asked for. Of `[output]` only the times count; `time.energy_limit` does not end a
+    next one is stepped when it is needed. Of `[output]` only the times count; `time.energy_limit` does not end a
     member. Collective: every process of a job asks for the same members.
 
     Args:

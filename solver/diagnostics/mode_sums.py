@@ -23,7 +23,7 @@ def product(a_hat: Array, b_hat: Array, modes: Modes, weight: ArrayLike = 1) -> 
 
     Args:
         a_hat, b_hat: coefficients `(…, *modes.spectral_shape)`.
-        modes: of the coefficients; a `Grid` is that of Fourier modes.
+        modes: the modes that the coefficients belong to; a `Grid` means Fourier modes.
         weight: broadcasts against `modes.spectral_shape`.
     """
     a_hat, b_hat = (v.reshape(-1, *modes.spectral_shape) for v in (a_hat, b_hat))
@@ -42,7 +42,7 @@ def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:
 
 
 def summed(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
-    """The numbers that sums over modes stand for, on every device; 0 for an empty one.
+    """The values of sums over modes, on every device; 0 for an empty sum.
 
     All sums over one set of modes are one loop over what they are made of, and one all-reduce.
     """
@@ -81,7 +81,7 @@ def _sums_of_lines(densities: Sequence[Density]) -> Array:
 
     XLA makes one loop of a reduction of several arrays, and computes them in it. The sum of a single array is a library
     call of its CPU backend, for which the array is written out first: 3 to 4 times slower at 64³ and 128³. So the two
-    parts of a single density are reduced beside each other. Sums of sums lose less to round-off than one sum does.
+    parts of a single density are reduced side by side. Sums of sums lose less to round-off than one sum does.
 
     The lines are one array, which makes one all-reduce of what is summed on. XLA's CPU backend carries out an
     all-reduce of several arrays one after the other, and the devices wait for each other at each.

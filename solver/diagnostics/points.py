@@ -21,7 +21,7 @@ def at_places(u_hat: Complex[Array, "c ..."], places: Sequence[Sequence[float]],
 
     Returns:
         `(n, c)` [u], on every device; real if the grid is for real fields. One pass over the modes and one all-reduce
-        for each place. Nyquist modes, if kept, stand for +N/2 and −N/2 alike: their waves are cosines.
+        for each place. Nyquist modes, if kept, represent +N/2 and −N/2 alike: their waves are cosines.
     """
     weights = grid.mode_weights() if grid.real else np.ones([1] * grid.dimensions)
     at_each = []

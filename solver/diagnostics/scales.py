@@ -47,7 +47,7 @@ def effective_viscosity(viscosity: ArrayLike, further: ArrayLike, gradients: Arr
 
     Args:
         viscosity: ν of ν∇²u.
-        further: what other terms take out of ½⟨|u|²⟩.
+        further: dissipation of ½⟨|u|²⟩ by other terms.
         gradients: ⟨|∇u|²⟩.
     """
     return jnp.asarray(viscosity) + ratio(further, gradients)
@@ -81,7 +81,7 @@ def flow_scales(
         u_hat: coefficients of a velocity [length/time], any sharding; two or three dimensions.
         transform: between points and coefficients.
         viscosity: ν [length²/time], or None.
-        further_dissipation: what other terms, such as hyperviscosity, take out of ½⟨|u|²⟩ [length²/time³].
+        further_dissipation: dissipation of ½⟨|u|²⟩ by other terms, such as hyperviscosity [length²/time³].
 
     Returns:
         Numbers, on every device. One inverse transform of d components, and all-reduces.

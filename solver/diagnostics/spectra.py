@@ -49,7 +49,7 @@ def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
     where ratios of lengths are those of small whole numbers.
 
     Args:
-        grid: of the modes.
+        grid: supplies the wavenumbers.
         axes: along which wavenumbers count, all by default.
     """
     numbers, last = grid.mode_numbers(), len(shell_wavenumbers(grid, axes)) - 1

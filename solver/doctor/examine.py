@@ -28,7 +28,7 @@ def examine(
         place: this process's place in the job.
         directory: the directory whose file system is examined.
         report: the file to write, doctor.json.
-        environment: of this process, from before it joined.
+        environment: environment of this process, from before it joined.
         programs: folder of compiled programs.
 
     Returns:

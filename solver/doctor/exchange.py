@@ -200,7 +200,7 @@ def _row(exchange: Exchange, times: int) -> Facts:
 
 
 def table(everyone: Sequence[Facts]) -> list[Facts]:
-    """One row for each scope and size: the time of the slowest process, and all wrong words."""
+    """A row for each scope and size: the time of the slowest process, and the number of wrong words."""
     rows: dict[tuple[str, int], Facts] = {}
     for facts in everyone:
         for row in facts["rows"]:

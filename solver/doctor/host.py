@@ -71,7 +71,7 @@ def _limit(name: str) -> int | None:
 
 
 def double_precision() -> bool:
-    """Whether a device of this process computes in double precision."""
+    """True if a device of this process computes in double precision."""
     try:
         number = jax.device_put(np.float64(1), jax.local_devices()[0])
         return bool(jax.jit(lambda x: (x + 2.0**-52).astype(jnp.float64) - 1)(number) == 2.0**-52)

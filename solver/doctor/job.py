@@ -45,7 +45,7 @@ class Job:
     Args:
         launch: this process's place in it.
         directory: the directory whose file system is examined.
-        environment: of this process, from before it joined: joining removes proxies.
+        environment: environment of this process, from before it joined: joining removes proxies.
         programs: folder of compiled programs; None if there is none.
         host: name of this host.
         hosts: names of the hosts of all processes.
@@ -74,7 +74,7 @@ class Job:
 
     @property
     def first_of_host(self) -> bool:
-        """Whether this is the first process of its host."""
+        """True if this is the first process of its host."""
         return self.hosts.index(self.host) == self.process
 
 

@@ -31,8 +31,8 @@ class Bandwidth(_Part):
     within_host: float | None = Field(None, description="that leave one device for the others of its host, all at once")
     across_hosts: float | None = Field(None, description="that leave one device for other hosts, all devices at once")
     memory: float | None = Field(None, description="read and written in the memory of one device, the slowest")
-    disk_write: float | None = Field(None, description="of all processes together, on the disk (fsync)")
-    disk_read: float | None = Field(None, description="of all processes together")
+    disk_write: float | None = Field(None, description="speed of all processes together, on the disk (fsync)")
+    disk_read: float | None = Field(None, description="speed of all processes together")
 
 
 class AllToAll(_Part):
@@ -41,13 +41,13 @@ class AllToAll(_Part):
     scope: Literal["within_host", "across_hosts", "all"]
     devices: int = Field(description="that exchange with each other")
     bytes: int = Field(description="that each device sends in one exchange, its part to itself included")
-    seconds: float = Field(description="of one exchange: the median of a process, the slowest process")
+    seconds: float = Field(description="time of one exchange: the median of a process, the slowest process")
     bandwidth: float = Field(description="bytes per second that leave one device for others")
-    wrong_words: int = Field(description="of 4 bytes, that arrived wrong in all calls on all devices")
+    wrong_words: int = Field(description="words of 4 bytes that arrived wrong in all calls on all devices")
 
 
 class Device(_Part):
-    """One device of the job."""
+    """Place and kind of a device."""
 
     id: int
     process: int
@@ -57,7 +57,7 @@ class Device(_Part):
 
 
 class Host(_Part):
-    """One host of the job."""
+    """Name, processes, addresses and clock of a host."""
 
     name: str
     processes: list[int]
@@ -66,12 +66,12 @@ class Host(_Part):
 
 
 class Process(_Part):
-    """One process of the job."""
+    """Host, cores, libraries and memory bandwidth of a process."""
 
     process: int
     host: str
     cores: list[int]
-    libraries: dict[str, str] = Field(description="of communication, loaded: name to path")
+    libraries: dict[str, str] = Field(description="loaded libraries of communication: name to path")
     memory_bandwidth: float
 
 

@@ -1,4 +1,4 @@
-"""Whether all hosts share the examined directory and the folder of compiled programs."""
+"""Checks that all hosts share the examined directory and the folder of compiled programs."""
 
 from __future__ import annotations
 

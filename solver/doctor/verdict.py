@@ -13,7 +13,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the doctor's output.
+    """A line of the doctor's output.
 
     Args:
         name: name of the thing that was checked.

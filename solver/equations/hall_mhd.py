@@ -25,7 +25,7 @@ class HallMHD(Equation):
     cyclotron waves (−), are exact for any step with integrating-factor and exponential steppers. A right-hand side
     costs 9 inverse and 8 forward transforms in two exchanges. Ideal flow conserves the energy ½⟨|u|² + |b|²⟩ and,
     without mean field, the magnetic helicity ⟨a·b⟩ and the ion helicity ⟨(a + d_i u)·(b + d_i ∇×u)⟩, with b = ∇×a.
-    Hyperviscosity, −ν_h(−∇²)^p u and −η_h(−∇²)^p b, may stand beside viscosity and resistivity, or for them.
+    Hyperviscosity, −ν_h(−∇²)^p u and −η_h(−∇²)^p b, may be used with viscosity and resistivity, or instead.
 
     The CFL number is the largest of Σ_i (|u_i| + c |b_i| + |B₀_i|)/Δx_i times the step, c = √(1 + (d_i k/2)²) + d_i k/2
     at the largest k retained: the flow, and whistlers along b. Where d_i k is large, steps fall as Δx². Whistlers along
@@ -124,5 +124,5 @@ class HallMHD(Equation):
         return Rate(tuple(speeds), None, {})
 
     def rate_of_linear(self) -> ArrayLike:
-        """Of the Alfvén waves along the mean field."""
+        """The growth and frequency of Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)

@@ -71,7 +71,7 @@ class HasegawaWakatani(Equation):
         grid: two dimensions, real fields.
         adiabaticity: α ≥ 0, how fast electrons that move along the magnetic field make n follow φ [1/time].
         density_gradient: κ, of the background, of any sign [1/time].
-        modified: whether means over y are left out of the coupling, static.
+        modified: True if means over y are left out of the coupling, static.
         viscosity: ν ≥ 0 of vorticity [length²/time].
         diffusivity: D ≥ 0 of density [length²/time].
         hyperviscosity: ν_h ≥ 0 of vorticity [length^(2p)/time]; the budget counts it as viscosity.

@@ -29,8 +29,8 @@ class KellerSegel(Equation):
         diffusivity: D_n ≥ 0, of cells [length²/time].
         signal_diffusivity: D_c ≥ 0 [length²/time].
         sensitivity: χ, positive where cells climb the signal [length²/(time·signal)].
-        production: of signal by cells ≥ 0 [signal/(cells·time)].
-        decay: of signal ≥ 0 [1/time].
+        production: signal that cells produce, ≥ 0 [signal/(cells·time)].
+        decay: rate at which signal decays, ≥ 0 [1/time].
         growth: r ≥ 0, of cells up to n = 1 [1/time].
 
     Source: Keller & Segel, J. Theor. Biol. 26 (1970) 399; Mimura & Tsujikawa, Physica A 230 (1996) 499 (with growth).

@@ -108,7 +108,7 @@ class MHD(Equation):
         require_mean_field(self.mean_field, self.grid)
 
     def rate_of_linear(self) -> ArrayLike:
-        """Of the Alfvén waves along the mean field."""
+        """The growth and frequency of Alfvén waves along the mean field."""
         return alfven_rate(self.mean_field, self.grid)
 
     def reported(self, report: Report) -> Report:

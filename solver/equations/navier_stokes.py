@@ -66,13 +66,13 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False) -> Text:
 
 
 class NavierStokes(Equation):
-    """Incompressible Navier–Stokes on a periodic box; c stands for passive scalars.
+    """Incompressible Navier–Stokes on a periodic box; c are passive scalars.
 
     The momentum flux u_i u_j enters without its trace, which only changes the pressure: in 3-D five products
     instead of six, so that a right-hand side costs 3 inverse and 5 forward transforms of real fields in two
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
-    Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may stand beside viscosity, or for it; `dissipation` ε counts
+    Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may be used with viscosity, or instead; `dissipation` ε counts
     hyperviscosity too, and the smallest eddies of `kmax_eta` are those of the viscosity ε/⟨|∇u|²⟩.
 
     Of a passive scalar, κ is the diffusivity and G the constant gradient of the mean. Each scalar costs one inverse

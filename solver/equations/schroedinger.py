@@ -1,4 +1,4 @@
-"""What split Schrödinger equations in units of ħ/m = 1 share: the kinetic part, and what is reported."""
+"""Parts that split Schrödinger equations in units of ħ/m = 1 share: kinetic part and report."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The points of a block of planes of x: the way to them from modes that arrived, and from them to modes to be sent.
 
-On a CPU one complex FFT takes a quarter less time than the two real ones that it can stand for (benchmarks/
+On a CPU one complex FFT takes a quarter less time than the two real ones that it can replace (benchmarks/
 navier_stokes.md). So planes 2j and 2j + 1 of x of a real field are the real and the imaginary part of a complex one,
 and a function of points is called for each of the two halves. A pair depends neither on the blocks nor on the number of
 fields: members of an ensemble have the same bits however many there are. Complex fields, devices with an odd number of
@@ -145,7 +145,7 @@ class Pairs(BlockPoints):
 
     @property
     def _joins(self) -> bool:
-        """Whether pieces pass through one array: a copy, but as few operations to compile as with two of them."""
+        """True if pieces pass through one array: a copy, but as few operations to compile as with two of them."""
         return self.slabs.parts > 2
 
     @property
@@ -254,7 +254,7 @@ def _a_plus_ib(pairs: Array) -> Array:
 
 
 def _mirror(first: int, length: int, n: int) -> list[tuple[int, int, int]]:
-    """Where −k stand in an FFT of n points, for modes k from number `first` on. Modes that equal −k are parts alone.
+    """Positions of −k in an FFT of n points, for modes k from number `first` on. A mode that equals −k is a part alone.
 
     Returns:
         For each part the first of its modes, their number, and where those of −k begin, in reversed order: of modes 0

@@ -39,8 +39,8 @@ class Blocks(LocalTransform):
 
     Args:
         chunks: number of parts of an exchange, sent one after the other; a function of points sends one.
-        in_cache: whether blocks are so small that they stay in a core's cache; if not, one block holds all planes.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        in_cache: True if blocks are so small that they stay in a core's cache; if not, one block holds all planes.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     chunks: int = 1

@@ -1,4 +1,4 @@
-"""What the distributed transforms in a program exchange and hold, read off the program's trace. Computes nothing."""
+"""Bytes that a program's distributed transforms exchange and hold, counted on its trace. Computes nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from solver.mesh import across_hosts
 
 @dataclass(frozen=True)
 class Call:
-    """One batched transform.
+    """A batched transform.
 
     Args:
         forward: True to coefficients, False to points.
         batch: number of fields that are transformed.
         exchanges: number of all-to-alls.
         exchanged_bytes: bytes that all devices together send, without the scales of float16, 4 bytes for each block.
-        working_bytes: bytes that all devices together hold during the transform, beside its coefficients.
-        of_points: whether the transform is one half of a function of points.
-        real: whether fields are real.
+        working_bytes: bytes that all devices together hold during the transform, in addition to its coefficients.
+        of_points: True if the transform is one half of a function of points.
+        real: True if fields are real.
     """
 
     forward: bool

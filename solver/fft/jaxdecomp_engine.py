@@ -44,9 +44,9 @@ def transform_by_jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: 
     Args:
         u: fields `(…, x, y, z)` or coefficients `(…, ky, kz, kx)`, global.
         is_forward: from fields to coefficients, times 1/N, or back.
-        layout: of the grid.
+        layout: layout of the grid.
         mesh: over which arrays are split.
-        backend: of jaxdecomp.
+        backend: name of jaxdecomp's backend.
     """
     import jaxdecomp  # importing it configures its library: only where it is asked for
 
@@ -66,7 +66,7 @@ def transform_by_jaxdecomp(u: Array, *, is_forward: bool, layout: Layout, mesh: 
 
 
 def _modes_spec(layout: Layout) -> jax.P:
-    """How jaxdecomp splits the modes (y, z, x) that it returns: in slabs it splits z, where a layout splits y."""
+    """The axes along which jaxdecomp splits the modes (y, z, x) that it returns: slabs along z, not y as a layout."""
     if layout.pencils == 1:
         return jax.P(PENCIL, SLAB)
     return jax.P(SLAB, PENCIL) if layout.slabs > 1 else jax.P(None, PENCIL, SLAB)
@@ -84,7 +84,7 @@ def _retained_modes(modes: Array, layout: Layout) -> Array:
 def _all_modes(u_hat: Array, layout: Layout) -> Array:
     """All modes (y, z, x) of a complex transform whose real part is the field.
 
-    A stored mode of a half spectrum that also stands for its conjugate is counted twice.
+    A stored mode of a half spectrum that also represents its conjugate is counted twice.
     """
     u_hat = fit(u_hat, layout.logical_spectral_shape)
     if layout.real:

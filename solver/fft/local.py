@@ -1,4 +1,4 @@
-"""What one device does of a transform, as one interface: the caller chooses how it is done, as a value.
+"""A device's part of a transform, as one interface: the caller chooses by a value how it is carried out.
 
 =============================  =====================================================================================
 value                          how
@@ -27,7 +27,7 @@ AxisNames: TypeAlias = str | tuple[str, ...] | None  # mesh axes that split x (a
 
 
 class LocalTransform(ABC):
-    """One device's part of the transforms of a layout.
+    """A device's part of the transforms of a layout.
 
     The arguments have the same meaning in all three methods: `layout` is of the whole grid; `axis_name` names the mesh
     axis that splits x, or both that split x and y, and is None where the device holds the whole array.

@@ -1,4 +1,4 @@
-"""How an operation on global arrays becomes a JAX primitive, with evaluation, lowering and batching, and is called."""
+"""Makes an operation on global arrays a JAX primitive, with evaluation, lowering and batching, and calls it."""
 
 from __future__ import annotations
 

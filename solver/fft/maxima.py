@@ -28,7 +28,7 @@ def max_over_points(values: Array, dimensions: int | None = None) -> Array:
 
     Args:
         values: at the points, behind any other axes.
-        dimensions: how many of its last axes are those of space; all if None.
+        dimensions: number of last axes that are axes of space; all if None.
     """
     return jnp.max(values, axis=_space(values, dimensions))
 
@@ -69,7 +69,7 @@ def largest_on_device(
 
     Args:
         values: at all planes of x of this device's block, or at some of them.
-        layout: of the whole grid.
+        layout: layout of the whole grid.
         axis_name: mesh axes that split it; None for a whole array.
         first_plane: number in the block of the first plane of x in `values`.
         apart: step from the number of one plane of x in `values` to that of the next.

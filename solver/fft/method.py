@@ -30,13 +30,13 @@ FEW_POINTS = 2**19  # of a GPU: kernels of one field run no longer than their la
 
 
 def has_few_points(layout: Layout) -> bool:
-    """Whether GPUs have so few points each that the kernels of one field run no longer than their launch takes."""
+    """True if GPUs have so few points each that the kernels of one field run no longer than their launch takes."""
     return math.prod(layout.padded_points) <= FEW_POINTS * layout.devices
 
 
 @dataclass(frozen=True)
 class Method:
-    """How transforms are carried out. Every method gives the same result to round-off, at the precision it sends in.
+    """A way to carry out transforms. All methods give the same result to round-off, at the precision they send in.
 
     Args:
         engine: one of `ENGINES`.
@@ -48,8 +48,8 @@ class Method:
         waves: number of groups of planes of x that pass through a function of points one after the other; one group is
             exchanged while another is transformed. `auto` is two (slabs) or three (pencils) on GPUs of several hosts
             with more than `FEW_POINTS` points each, and one elsewhere. On a mesh with Explicit axes it is always one.
-        backend: of jaxdecomp: `jax`, or `cudecomp` where that library was built with it.
-        precision: of what devices send each other. `grid` sends numbers as they are; `float32` sends float32, which on
+        backend: jaxdecomp's backend: `jax`, or `cudecomp` where that library was built with it.
+        precision: numbers that devices exchange. `grid` sends numbers as they are; `float32` sends float32, which on
             a float32 grid is the same; `float16` sends 16 bits, scaled (`solver.fft.wire`). Numbers that stay on one
             device are rounded in the same way as those that are sent. One device sends nothing and rounds nothing, so
             results depend on the number of devices to that precision.
@@ -88,7 +88,7 @@ class Method:
         return min(waves, layout.padded_points[0] // layout.slabs)
 
     def in_blocks(self, layout: Layout, on_cpu: bool) -> bool:
-        """Whether slabs are transformed in blocks: on a CPU, whose cache a block fits, and where exchanges are cut."""
+        """True if slabs are transformed in blocks: on a CPU, whose cache a block fits, and where exchanges are cut."""
         return layout.dimensions > 1 and layout.pencils == 1 and (on_cpu or self.chunks > 1)
 
     def sent_bytes(self, itemsize: int) -> int:

@@ -60,7 +60,7 @@ def roll(u: Array, shift: int, grid: Grid, axis: int = 0) -> Array:
     Args:
         u: `(..., *grid.physical_shape)`.
         shift: any whole number.
-        grid: of u.
+        grid: grid of u.
         axis: 0 for x, 1 for y, 2 for z.
 
     Raises:
@@ -93,7 +93,7 @@ def apply_stencil(fn: Callable[[Array], Array], u: Array, grid: Grid, width: int
     Args:
         fn: takes a block `(..., x + 2w, y + 2w, z + 2w)` and returns one `(..., x, y, z)` with as many axes.
         u: `(..., *grid.physical_shape)`.
-        grid: of u.
+        grid: grid of u.
         width: w, planes from either side; at most as many as each device has.
 
     Returns:

@@ -28,7 +28,7 @@ from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_shardin
 def local_transform(
     layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool, operand: jax.ShapeDtypeStruct
 ) -> LocalTransform:
-    """How each device carries out its part of transforms: on whole arrays, in blocks, or overlapped in waves.
+    """A device's part of transforms: on whole arrays, in blocks, or overlapped in waves.
 
     An operand whose batch has no size yet, as `jax.export` may have it, is not cut: blocks and waves count what they
     hold.
@@ -63,10 +63,10 @@ def transform_operation(
 
     Args:
         is_forward: to coefficients; else to points.
-        layout, mesh, method: of the transform.
-        factor: of the sum over points or modes.
+        layout, mesh, method: layout, mesh and method of the transform.
+        factor: number that multiplies the sum over points or modes.
         operands: shape and dtype of the one array that is transformed.
-        on_cpu: whether the program is for a CPU.
+        on_cpu: True if the program is for a CPU.
     """
     if method.engine == "jaxdecomp":
         transform = partial(
@@ -99,11 +99,11 @@ def pointwise_operation(
     """Functions of fields as a function of the global coefficients of the fields u and of the further operands.
 
     Args:
-        functions: of u and the further operands.
-        layout, mesh, method: of the transforms.
+        functions: functions of u and of the further operands.
+        layout, mesh, method: layout, mesh and method of the transforms.
         operands: shape and dtype of the coefficients of u, then of each further operand. Operands over the points have
             the layout's padding.
-        on_cpu: whether the program is for a CPU.
+        on_cpu: True if the program is for a CPU.
 
     Returns:
         A function that gives the coefficients of `functions.fn`; then, if `functions.largest` is given, its largest

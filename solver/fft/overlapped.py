@@ -39,7 +39,7 @@ class Overlapped(LocalTransform):
         waves: number of waves; at most as many as a device has planes of x.
         fields: most fields that share an exchange; None for all fields.
         single: carries out forward and inverse transforms by themselves, where no work could overlap.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     waves: int

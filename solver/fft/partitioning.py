@@ -1,4 +1,4 @@
-"""What each device does, made an operation on global arrays: by `custom_partitioning`, or in a manual region."""
+"""Makes the work of each device an operation on global arrays: by `custom_partitioning`, or in a manual region."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solver.mesh import MEMBER, AnyMesh, is_explicit, padded_sharding, split_axe
 
 @dataclass(frozen=True)
 class DeviceWork:
-    """What each device does of an operation on global arrays, and how operands and results are split.
+    """The work of each device in an operation on global arrays, and the split of its operands and results.
 
     The first result is split as coefficients and fields are. Further results have no axes in space, and are the same on
     every device.
@@ -30,8 +30,8 @@ class DeviceWork:
         operand_shardings: sharding of each operand on a mesh.
         operand_axes: number of axes of each operand.
         result_axes: number of axes of each result.
-        has_batch: whether each operand begins with the axis of a batch. Of an ensemble such operands are split over the
-            mesh axis of members.
+        has_batch: for each operand, True if it begins with the axis of a batch. In an ensemble such
+            operands are split over the mesh axis of members.
         content: text that differs between any two operations that compute different things from equal shapes.
     """
 
@@ -52,8 +52,8 @@ def on_global_arrays(work: DeviceWork, layout: Layout, mesh: AnyMesh, engine: st
     """The operation as a function of global arrays.
 
     Args:
-        work: what each device does.
-        layout: of the whole grid.
+        work: function that each device carries out.
+        layout: layout of the whole grid.
         mesh: its devices.
         engine: `shard_map` for a manual region, else `custom_partitioning`.
     """
@@ -84,7 +84,7 @@ def _custom_partitioned(
 
     A program holds such an operation as its name, its shapes and an address; what the operation computes is not written
     into the program. Programs that JAX keeps on disk are compared without the address, so two operations of equal
-    shapes would be taken for one another. The last operand is a number that stands for the content; nothing reads it.
+    shapes would be taken for one another. The last operand is a number that represents the content; nothing reads it.
     """
     operation = custom_partitioning(lambda *operands: work.run(*operands[:-1], axis_name=None))
     digest = hashlib.sha256(work.content.encode()).digest()
@@ -99,7 +99,7 @@ def _custom_partitioned(
     of_ensemble = MEMBER in mesh.shape and min(*lead_axes, *work.result_axes[1:]) >= 1
 
     def shardings(mesh: Any, operands: Any) -> tuple[list[NamedSharding], tuple[NamedSharding, ...]]:
-        """Of the results and of the operands. Members of an ensemble lie where those of the first operand do."""
+        """Shardings of the results and operands. Members of an ensemble are split as in the first operand."""
         results, inputs = work.result_shardings(mesh, layout.dimensions), work.operand_shardings(mesh)
         if of_ensemble and _first_mesh_axis(operands[0]) == MEMBER:
             results = [_over_members(sharding) for sharding in results]
@@ -126,7 +126,7 @@ def _sharding_rule(operand_axes: Sequence[int], result_axes: Sequence[int], has_
 
     Args:
         operand_axes, result_axes: number of axes of each operand and result.
-        has_member: whether each operand begins with an axis of members; empty if there is no ensemble.
+        has_member: for each operand, True if it begins with an axis of members; empty without an ensemble.
     """
     names = [[f"v{n}_{i}" for i in range(ndim)] for n, ndim in enumerate((*operand_axes, *result_axes))]
     inputs, outputs = names[: len(operand_axes)], names[len(operand_axes) :]

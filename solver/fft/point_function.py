@@ -21,7 +21,7 @@ class PointFunction:
 
     Args:
         fn: `fn(u)`, `fn(u, parameters)`, `fn(u, at_points)` or `fn(u, parameters, at_points)`.
-        dimensions: of space.
+        dimensions: number of dimensions of space.
         fields: names, and the axes of each before those in space; None if u is one array.
         parameters, at_points: structure of each of these arguments; None where `fn` has no such argument.
         code: the user's own code that `fn` runs: two functions with other code have programs of their own.
@@ -44,7 +44,7 @@ class PointFunction:
         return stack(self.results(u, *operands), self.dimensions)
 
     def results(self, u: Array, *operands: Array) -> Any:
-        """What the user's function returns."""
+        """Evaluate the user's function."""
         arguments: list[Any] = [u]
         if self.fields is not None:
             parts = unstack(u, [leading for _, leading in self.fields], self.dimensions)
@@ -75,7 +75,7 @@ class BatchedFunction:
 
 @dataclass(frozen=True)
 class FieldFunctions:
-    """What one operation computes of fields u at the points.
+    """Functions of fields u at the points that one operation computes.
 
     Args:
         fn: `fn(u, *operands)` gives the fields whose coefficients are wanted.
@@ -99,7 +99,7 @@ class FieldFunctions:
         return replace(self, fn=BatchedFunction(self.fn, first), largest=largest)
 
     def has_batch(self, operands: int) -> list[bool]:
-        """Whether u, and each of so many operands, begins with the axis of a batch; u counts as one that does."""
+        """True if u, and each of so many operands, begins with the axis of a batch; u counts as one that does."""
         axes = self.fn.axes if isinstance(self.fn, BatchedFunction) else (0, *[None] * operands)
         return [axis is not None for axis in axes]
 
@@ -114,7 +114,7 @@ class FieldFunctions:
 
 
 def stack(tree: Any, dimensions: int) -> Array:
-    """One array that holds all arrays `(…, x, y, z)` of a tree, their leading axes merged and joined along one axis.
+    """The arrays `(…, x, y, z)` of a tree joined to one array: their leading axes are merged to one axis.
 
     A tree that is a bare array is returned as it is.
     """

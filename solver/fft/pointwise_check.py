@@ -1,4 +1,4 @@
-"""Whether a function of fields acts point by point, read off its trace.
+"""Checks on its trace that a function of fields acts point by point.
 
 `Transform.pointwise` passes fields through the cache a few planes at a time, so a function that looks beyond one point
 (a maximum, a mean, a roll) would see a part of them and be silently wrong. The function is traced once on a grid of
@@ -55,7 +55,7 @@ def check_pointwise(
 
     Args:
         fn: the function.
-        points: of the grid.
+        points: number of points of the grid along each axis.
         fields, parameters, at_points: shapes and dtypes of its arguments; `fields` and `at_points` are over `points`.
         returns: dtype that its results must have; that of the fields if None.
 
@@ -154,7 +154,7 @@ def _mixing(jaxpr: Any, sides: frozenset[int]) -> Iterator[str]:
 
 
 def _keeps_points(equation: Any, sides: frozenset[int]) -> bool:
-    """Whether results lie on the points of all operands, each side as one axis."""
+    """True if results lie on the points of all operands, each side as one axis."""
     name, parameters = equation.primitive.name, equation.params
     input_sides = [side for v in equation.invars for side in v.aval.shape if side in sides]
     for v in equation.outvars:
@@ -183,7 +183,7 @@ def _before_sides(shape: Sequence[int], sides: frozenset[int]) -> dict[int, int]
 
 
 def _walks_components(equation: Any, sides: frozenset[int]) -> bool:
-    """Whether a scan goes along components, not along the points; True for other operations that call programs."""
+    """True if a scan goes along components, not along the points; True for other operations that call programs."""
     if equation.primitive.name != "scan":
         return True
     body = next(programs_called(equation))

@@ -99,7 +99,7 @@ def _check_functions(
 
 
 def _takes_separate_transforms(layout: Layout, mesh: AnyMesh, method: Method) -> bool:
-    """Whether functions of fields go through separate transforms, not through one operation.
+    """True if functions of fields go through separate transforms, not through one operation.
 
     One operation exchanges all fields together or in waves, in one chunk, by an engine of this package; and it cannot
     be placed on Explicit axes.
@@ -117,7 +117,7 @@ def _separate_transforms(
     u_hat: AnyArray,
     *operands: AnyArray,
 ) -> list[Array]:
-    """What `pointwise_p` gives, by an inverse and a forward transform; arrays over points have no padding."""
+    """Compute the result of `pointwise_p` by an inverse and a forward transform; arrays over points have no padding."""
     u, arrays = inverse(u_hat, layout, mesh, method, 1.0), [jnp.asarray(v) for v in operands]
     # of all that its derivative needs, the backward pass keeps the fields alone
     f = jax.checkpoint(functions.fn)(u, *arrays)

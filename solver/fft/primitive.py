@@ -1,7 +1,7 @@
 """The distributed transforms as two JAX primitives: partitioned, batched and differentiated as a whole.
 
 Both transforms are linear, so the transpose of each is the other one, up to the weights of the half spectrum: a
-coefficient that also stands for its conjugate counts twice.
+coefficient that also represents its conjugate counts twice.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _inverse_shape(u_hat: ShapedArray, *, layout: Layout, mesh: AnyMesh, method:
 
 
 def _weights(layout: Layout) -> np.ndarray:
-    """How often each stored mode of a half spectrum counts, as a vector along the half axis of spectral arrays."""
+    """Multiplicity of each stored mode of a half spectrum, as a vector along the half axis of spectral arrays."""
     axis = layout.order.index(layout.dimensions - 1)
     weights = layout.half_axis_weights()
     shape = [1] * layout.dimensions

@@ -17,7 +17,7 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
     """Coefficients on another grid: those of the modes that both grids retain, and zero elsewhere.
 
     Values at the points of a finer grid are those of the trigonometric polynomial through the values on the coarser
-    grid. Nyquist modes, which stand for two waves, are dropped between grids of different shapes. Axes are cut one by
+    grid. Nyquist modes, which represent two waves, are dropped between grids of different shapes. Axes are cut one by
     one, each while it is whole on every device: one all-to-all before and one after each split axis, no gather.
 
     Args:

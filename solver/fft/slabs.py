@@ -20,16 +20,16 @@ from solver.grid.layout import Layout
 
 @dataclass(frozen=True)
 class Slabs:
-    """One device's part of a layout, and the halves of a transform before and after its exchange.
+    """A device's part of a layout, and the halves of a transform before and after its exchange.
 
     Shapes are written for three dimensions. In two dimensions points have no z, and kz has length 1.
 
     Args:
-        layout: of the whole grid, in slabs of two or three dimensions.
+        layout: layout of the whole grid, in slabs of two or three dimensions.
         axis_name: mesh axis of the slabs; None where the array is whole, which is then one piece.
-        dtype: of coefficients.
-        in_cache: whether blocks are so small that they stay in a core's cache; False for one block, as a GPU needs it.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        dtype: dtype of coefficients.
+        in_cache: True if blocks are so small that they stay in a core's cache; False for one block, as a GPU needs it.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     layout: Layout

@@ -73,7 +73,7 @@ def _in_calls(transform: Callable[[Array], Array], u: Array, last: int) -> Array
 
 
 def has_sizes(shape: Sequence[Any]) -> bool:
-    """Whether each side of a shape is a number, and none a symbol of `jax.export`."""
+    """True if each side of a shape is a number, and none a symbol of `jax.export`."""
     return all(isinstance(side, int) for side in shape)
 
 
@@ -187,7 +187,7 @@ def exchange(
         parts: number of devices on the mesh axis.
         split_axis, concat_axis: negative axes of `u`.
         dimensions: number of axes in space, the last ones of `u`.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
     if name is None or parts == 1:
         return u

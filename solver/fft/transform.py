@@ -35,9 +35,9 @@ class Transform:
 
     Args:
         grid: supplies shapes, retained modes, real or complex fields, and the device mesh.
-        method: how the transform is carried out: engine, fields per exchange, parts of an exchange, waves of planes.
-        shift: of the points, one number for each dimension in units of their spacing; None for no shift. Values are
-            those at the shifted points; coefficients are the same as without a shift.
+        method: engine, fields per exchange, parts of an exchange, waves of planes.
+        shift: displacement of the points, one number for each dimension in units of their spacing; None for no
+            shift. Values are values at the shifted points; coefficients are the same as without a shift.
 
     With the rules `phase-shift-…` and `smooth`, coefficients that come from values are multiplied by
     `grid.mode_filter()`.
@@ -111,7 +111,7 @@ class Transform:
                 axes whole or of length 1: a vector of `grid.coordinates()`, a trap, a map. `fn` receives them with an
                 axis for each dimension of space, to be combined with u by broadcasting.
             largest: a function of the same arguments that gives one real number for each point, such as a speed. The
-                largest of these numbers is returned beside the coefficients; it costs no further transform.
+                largest of these numbers is returned in addition to the coefficients; it costs no further transform.
 
         Floating-point parameters and arrays over points are taken in the grid's precision.
 

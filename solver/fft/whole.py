@@ -54,10 +54,10 @@ def forward_local(
 
     Args:
         u: the block `(…, x, y, z)`; padded where `layout.padded_points` says so.
-        layout: of the whole grid.
+        layout: layout of the whole grid.
         axis_name: the mesh axis that splits x, or both that split x and y; None for a whole array.
         factor: f, 1/N if None.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
     scale = 1 / math.prod(layout.points) if factor is None else factor
     d = layout.dimensions
@@ -86,7 +86,7 @@ class WholeArrays(LocalTransform):
     """Transforms step by step, each step on the whole block. For GPUs, for pencils, and for one dimension.
 
     Args:
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
     """
 
     precision: str = "grid"
@@ -138,10 +138,10 @@ def lines_of_planes(
 
     Args:
         u: planes `(…, x/P, y, z)`: all planes of this device, or the same part of the planes of every device.
-        layout: of the whole grid.
+        layout: layout of the whole grid.
         axis_name: as in `forward_local`.
-        factor: of the result.
-        precision: of what is sent, one of `solver.fft.wire.PRECISIONS`.
+        factor: number that multiplies the result.
+        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
         apply: `apply(step, u)` takes the fields through a step, all together or one after the other. The fields share
             the exchange in any case.
     """
@@ -233,12 +233,12 @@ def planes_of_lines(
 
 
 def _in_one_call(layout: Layout) -> bool:
-    """Whether one FFT call transforms all axes: on one device that keeps all modes nothing is done between the axes."""
+    """True if one FFT call transforms all axes: on one device that keeps all modes nothing is done between the axes."""
     return layout.devices == 1 and layout.dealias == "none"
 
 
 def _planes_in_one_call(layout: Layout) -> bool:
-    """Whether one FFT call transforms planes of x: in two dimensions they have one axis, on pencils they are split.
+    """True if one FFT call transforms planes of x: in two dimensions they have one axis, on pencils they are split.
 
     Measured on an H100 (benchmarks/gpu.md, "Passes of FFTs over memory").
     """

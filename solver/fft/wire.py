@@ -1,4 +1,4 @@
-"""What an exchange puts on the wire: the pieces as they are, or rounded to fewer bits.
+"""Numbers on the wire of an exchange: the pieces as they are, or rounded to fewer bits.
 
 ==============  ============================  =====================================================================
 precision       bytes of a complex number     what is sent

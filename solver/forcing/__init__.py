@@ -1,4 +1,4 @@
-"""What drives a flow: one frozen class each, parameters as leaves. An equation takes it as `forcing=`."""
+"""Forcings: one frozen class each, parameters as leaves. An equation takes one as `forcing=`."""
 
 from typing import Any
 

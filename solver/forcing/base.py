@@ -1,4 +1,4 @@
-"""What a forcing offers: a state that the loop advances once a step, and an acceleration that every stage adds to N."""
+"""`Forcing`: a state that the loop advances once a step, and an acceleration that every stage adds to N."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from solver.spaces import Space
 
 
 class Forcing(eqx.Module):
-    """One forcing of one field. Subclass it for a forcing of your own; its parameters are annotated attributes.
+    """A forcing of one field. Subclass it for a forcing of your own; its parameters are annotated attributes.
 
     Class attributes:
         name: in run files.
-        ranks: of the fields that it can drive.
-        random: whether it needs a random key, and so a seed in `initial_state`. Steps by a tolerance are refused: taken
+        ranks: ranks of the fields that the forcing can drive.
+        random: True if it needs a random key, and so a seed in `initial_state`. Steps by a tolerance are refused: taken
             again with the same random numbers where those were large, they would favour small ones.
-        needs_change: whether `force` needs to know what else changes the field.
-        kicks: whether it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
+        needs_change: True if `force` needs to know what else changes the field.
+        kicks: True if it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
             alone take it, with fixed steps or a CFL number. `solver.forcing.WhiteForcing` is for noise that is white in
             time.
     """
@@ -51,8 +51,8 @@ class Forcing(eqx.Module):
         """State at the start of a run: a pytree of arrays, kept in checkpoints.
 
         Args:
-            space: of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
-            key: of the run, for a forcing that is `random`.
+            space: space of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
+            key: key of the run, for a forcing that is `random`.
         """
         return ()
 
@@ -61,10 +61,10 @@ class Forcing(eqx.Module):
         return self.start(space, key)
 
     def state_storage(self, field: Storage) -> Any:
-        """How the arrays of its state are stored: one `Storage`, or a tree of them of the form of the state.
+        """Storage of the arrays of the forcing's state: one `Storage`, or a tree of them of the form of the state.
 
         Args:
-            field: how the coefficients of its field are stored, for what has their shape.
+            field: storage of the coefficients of its field, for arrays of their shape.
 
         Returns:
             None in place of what is a number; by default nothing else is expected.
@@ -75,10 +75,10 @@ class Forcing(eqx.Module):
         """State for the step of size dt that begins now.
 
         Args:
-            state: of the step before, or from `start`.
+            state: state of the step before, or from `start`.
             key: this step's own, for a forcing that is `random`; `operators.random_modes` draws with it.
             dt: size of the step [time].
-            space: of its field.
+            space: space of its field.
         """
         return state
 
@@ -87,9 +87,9 @@ class Forcing(eqx.Module):
         """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding.
 
         Args:
-            state: of this forcing in this step.
+            state: state of this forcing in this step.
             u_hat: coefficients of its field.
-            space: of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
+            space: space of its field; `space.fourier` is the grid of its wavenumbers, and refuses a space without.
             change: u_t without the forcing, L u + N. Given to a forcing that `needs_change` alone; others may leave
                 the argument out.
         """
@@ -119,7 +119,7 @@ class Forcing(eqx.Module):
     def kick(
         self, equation: AnyEquation, field: str, fields: Fields, state: Any, prepared: Any, key: Array | tuple[()]
     ) -> Fields:
-        """What is added to the fields at the end of a step, after the stepper's own work [u], by name.
+        """Change of the fields at the end of a step, after the stepper's own work [u], by name.
 
         The entry `forcing` of each energy's budget holds what it changes there, E(u + δ) − E(u). Fields are kept as
         they are declared (real, free of divergence), and modes that the grid does not keep stay zero.
@@ -128,7 +128,7 @@ class Forcing(eqx.Module):
             equation: whose fields these are; `equation.space(field).fourier` has the wavenumbers.
             field: name of the field that is forced.
             fields: coefficients by name, at the end of the step.
-            state: of this forcing in this step.
+            state: state of this forcing in this step.
             prepared: from `prepare_kick`, for the size of this step.
             key: this step's own, for a forcing that is `random`: the same as that of `advance`.
         """
@@ -141,7 +141,7 @@ def in_shells(grid: Grid, low: ArrayLike, high: ArrayLike) -> Array:
 
 
 def has_modes(grid: Grid, low: float, high: float, *, across: bool = False) -> bool:
-    """Whether the grid has a mode with low ≤ |k| ≤ high but the mean; if `across`, one that is not along the last axis.
+    """True if the grid has a mode with low ≤ |k| ≤ high but the mean; if `across`, one that is not along the last axis.
 
     Touches no device.
     """

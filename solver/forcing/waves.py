@@ -19,7 +19,7 @@ def wave_coefficients(waves: Sequence[Wave], grid: Grid) -> Array:
 
     Args:
         waves: one factor for each axis; `("cos", 0)` is 1.
-        grid: of real or complex fields.
+        grid: grid of real or complex fields.
     """
     factors = [
         _along(kind, n, k, f) for (kind, n), k, f in zip(waves, grid.wavenumbers(), grid.fundamental, strict=True)

@@ -96,5 +96,5 @@ class WhiteForcing(Forcing):
         return constrained(self.shaped(equation, field, unit), equation.spaces)
 
     def _is_real(self) -> bool:
-        """Whether `shaped` is known to be a real matrix in each mode."""
+        """True if `shaped` is known to be a real matrix in each mode."""
         return type(self).shaped is WhiteForcing.shaped

@@ -43,7 +43,7 @@ class WhiteNoise(WhiteForcing):
             Noise goes as √P, whose derivative at P = 0 is infinite; 0 is returned for it, so optimisers start above.
         low, high: wavenumbers of the band [1/length]; high may lie beyond the last mode.
         slope: s, of the power per shell against k.
-        part: of a `boussinesq` flow in three dimensions, `vortical` or `waves` (`operators.split_waves`), static.
+        part: part of a `boussinesq` flow in three dimensions, `vortical` or `waves` (`operators.split_waves`), static.
 
     Raises:
         ValueError: a power that is negative or not finite, bounds that are not in order; when the equation is made: no
@@ -99,7 +99,7 @@ class WhiteNoise(WhiteForcing):
         return inside * jnp.where(inside > 0, k, 1) ** (self.slope - grid.dimensions + 1)
 
     def _total(self, equation: AnyEquation, field: str, relative: Array) -> Array:
-        """What twice the energy gains per time from noise of this density: the sum over all independent components."""
+        """Gain of twice the energy per time from noise of this density: the sum over all independent components."""
         shapes, total = equation.field_shapes(), jnp.zeros((), equation.grid.dtype)
         driven = self.driven(equation, field)
         zeros = {name: jnp.zeros(shapes[name].shape, shapes[name].dtype) for name in driven}
@@ -156,7 +156,7 @@ def _parts(equation: AnyEquation, fields: Fields) -> dict[str, Fields]:
 
 
 def _energy_weights(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
-    """What the square of each field counts in twice the energy, the sum of the equation's invariants."""
+    """Weight of the square of each field in twice the energy, the sum of the equation's invariants."""
     ones = {name: jnp.ones_like(field) for name, field in fields.items()}
     conjugates = equation.report.invariants(ones).values()
     return {name: jnp.real(sum(g[name] for g in conjugates if name in g)) for name in fields}

@@ -57,7 +57,7 @@ class Grid:
         dealias: `two-thirds`, `three-halves`, `one-half`, `phase-shift-random`, `phase-shift-alternating`, `smooth` or
             `none`; see `solver.grid.layout.Layout`.
         precision: `float64` or `float32`.
-        real: whether wavenumbers and spectral shapes are those of real fields (half of the last axis is stored) or of
+        real: True if wavenumbers and spectral shapes are those of real fields (half of the last axis is stored) or of
             complex ones. An equation takes either, and each of its fields the one that it needs.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
 
@@ -147,7 +147,7 @@ class Grid:
 
     @property
     def periodic(self) -> tuple[bool, ...]:
-        """Whether each axis goes on at its other end, so that there is no end."""
+        """True if each axis is periodic, so that it has no end."""
         return (True,) * self.dimensions
 
     @property
@@ -233,7 +233,7 @@ class Grid:
     def derivative_wavenumbers(self) -> tuple[np.ndarray, ...]:
         """Like `wavenumbers`, but zero for the Nyquist modes.
 
-        The Nyquist mode stands for +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
+        The Nyquist mode represents +N/2 and -N/2 alike, so its odd derivatives have no definite sign.
         """
         return tuple(self._wavenumber(a, drop_nyquist=True) for a in range(self.dimensions))
 
@@ -249,7 +249,7 @@ class Grid:
         return self.on_modes(lambda: sum(k * k for k in map(jnp.asarray, self.wavenumbers())))
 
     def in_band(self, low: ArrayLike, high: ArrayLike) -> Array:
-        """Whether low ≤ |k| ≤ high [1/length] for every stored mode; the padding counts as |k| = 0.
+        """True if low ≤ |k| ≤ high [1/length] for every stored mode; the padding counts as |k| = 0.
 
         Bands are named by their bounds: modes that differ from one by rounding lie within, in any precision.
         """

@@ -124,7 +124,7 @@ class Layout:
 
     @property
     def shifts_phase(self) -> bool:
-        """Whether products are formed on points that move from evaluation to evaluation."""
+        """True if products are formed on points that move from evaluation to evaluation."""
         return self.dealias.startswith("phase-shift")
 
     def is_half(self, axis: int) -> bool:
@@ -156,7 +156,7 @@ class Layout:
         return None
 
     def half_axis_weights(self) -> np.ndarray:
-        """Weights along the last physical axis of a real field: 2 if a stored mode n also stands for −n, else 1."""
+        """Weights along the last physical axis of a real field: 2 if a stored mode n also represents −n, else 1."""
         axis = self.dimensions - 1
         n = self.mode_numbers(axis)
         return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)

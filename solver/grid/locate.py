@@ -19,7 +19,7 @@ class Place:
         device: the device that holds the entry; the first one if several hold copies.
         index: its index in the global array, without leading axes.
         local_index: its index in that device's block.
-        conjugate: whether the stored entry is the complex conjugate, since real fields keep half of the modes.
+        conjugate: True if the stored entry is the complex conjugate, since real fields keep half of the modes.
     """
 
     device: Any

@@ -1,4 +1,4 @@
-"""What a room may ask of the modes that a state stores, whatever functions of space they belong to."""
+"""`Modes`: questions about the modes that a state stores, for any functions of space."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Modes(Protocol):
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """What the axes of a stored array count, such as `kx`."""
+        """Names of the numbers that the axes of a stored array count, such as `kx`."""
 
     @property
     def mesh(self) -> Any:
@@ -57,7 +57,7 @@ class Modes(Protocol):
         """Sharding of a stored array with `ndim` axes, the last of them those of the modes."""
 
     def mode_weights(self) -> np.ndarray:
-        """How much the square of each stored number counts in the mean square at the points; 0 in the padding.
+        """Weight of the square of each stored number in the mean square at the points; 0 in the padding.
 
         It broadcasts against stored arrays (Parseval's theorem).
         """

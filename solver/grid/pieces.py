@@ -23,13 +23,13 @@ Span = tuple[tuple[int, int], ...]  # first index and the one after the last, fo
 
 @dataclass(frozen=True)
 class Form:
-    """How an array is split over devices."""
+    """The blocks of an array on its devices."""
 
     shape: Index
     sharding: Sharding
 
     def spans(self) -> dict[jax.Device, Span]:
-        """What each device holds."""
+        """The block of each device."""
         indices = self.sharding.devices_indices_map(self.shape)
         return {device: _span(index or (), self.shape) for device, index in indices.items()}
 
@@ -41,7 +41,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Piece:
-    """What one device sends to another of an array.
+    """A piece of an array that one device sends to another.
 
     Args:
         source, target: the devices.
@@ -67,7 +67,7 @@ class Piece:
 
 @lru_cache(maxsize=256)
 def pieces(here: Form, there: Form) -> tuple[Piece, ...]:
-    """What goes from device to device, in the order of the new devices; the same list in every process.
+    """Pieces sent from device to device, in the order of the new devices; the same list in every process.
 
     Where a part has copies on several devices, all of them send. Where an axis is longer there than here, nothing is
     sent for the rest; where it is shorter, the rest is left out.
@@ -113,9 +113,9 @@ def moved(array: Array, shape: Sequence[int], sharding: NamedSharding) -> Array:
 
     Args:
         array: on any devices of this process.
-        shape: of the result. Where an axis is longer than that of `array`, zeros follow; where it is shorter, the rest
+        shape: the result's shape. Where an axis is longer than in `array`, zeros follow; where it is shorter, the rest
             is left out.
-        sharding: of the result.
+        sharding: sharding of the result.
 
     Returns:
         An array of its own, which stays whole when the buffers of `array` are used again. Communication: each piece
@@ -148,7 +148,7 @@ def _span(index: Sequence[slice], shape: Sequence[int]) -> Span:
 
 
 def _part(received: list[tuple[Piece, Array]], device: jax.Device, shape: Index, dtype: np.dtype) -> Array:
-    """One device's part of an array."""
+    """A device's part of an array."""
     if len(received) == 1 and received[0][0].shape == shape:
         return received[0][1]
     if not received:

@@ -1,4 +1,4 @@
-"""How the arrays of a run's state are stored: as modes or points of a grid, split over the devices, or on the host."""
+"""Storage of the arrays of a run's state: modes or points of a grid, split over the devices, or on the host."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OF_REAL_FIELDS = Fourier()
 
 @dataclass(frozen=True)
 class Storage:
-    """How one array of a state is stored: what its last axes count, and where its parts are.
+    """Storage of an array of a state: the numbers that its last axes count, and the place of its parts.
 
     Args:
         holds: `modes`: coefficients of a field `(…, *modes.spectral_shape)`, split as `modes.spectral_sharding` says;
             `points`: values at the points `(…, *grid.physical_shape)`, split as `grid.physical_sharding` says; `host`:
             numbers of any shape that every process has whole.
-        kind: of modes: which; by default Fourier modes of real fields, which fill half of the last axis.
+        kind: kind of the modes; by default Fourier modes of real fields, which fill half of the last axis.
 
     Raises:
         ValueError: another word.
@@ -41,7 +41,7 @@ class Storage:
 
     @property
     def is_split(self) -> bool:
-        """Whether the array is split over the devices."""
+        """True if the array is split over the devices."""
         return self.holds != "host"
 
     def axes(self, grid: Grid) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Where a run starts: one frozen class each, parameters as leaves. Called with a grid it gives values at the points."""
+"""Initial fields: one frozen class each, parameters as leaves. Called with a grid they give values at the points."""
 
 from typing import Any
 

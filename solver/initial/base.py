@@ -1,4 +1,4 @@
-"""What an initial field offers: values at the grid points, every device filling its own block."""
+"""`InitialField`: values at the grid points, every device filling its own block."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from solver.static import no_ambient_mesh
 
 
 class Initial(eqx.Module):
-    """One kind of initial field. Subclass it for a field of your own; its parameters are annotated attributes.
+    """A kind of initial field. Subclass it for a field of your own; its parameters are annotated attributes.
 
     A subclass gives `name`, `ranks` and `values`. Its numbers are leaves, which can be differentiated and batched;
     whole numbers of periods, and whatever decides shapes, are static.
 
     Class attributes:
         name: in run files.
-        ranks: of the fields that it can make: "scalar", "vector", "wavefunction". The first is made if none is given.
+        ranks: ranks of the fields that it can make: "scalar", "vector", "wavefunction". The first is the default.
         dimensions: numbers of dimensions in space in which it exists.
-        traceable: whether `values` can be traced without devices; what is read from files cannot.
+        traceable: True if `values` can be traced without devices; what is read from files cannot.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -54,7 +54,7 @@ class Initial(eqx.Module):
         """Values at the points.
 
         Args:
-            grid: where they are wanted.
+            grid: supplies the points.
             field: rank, number of components and solenoidality of what is made; a field of the first of `ranks` if
                 None.
             key: from `jax.random.key`, for random fields; others ignore it.
@@ -81,7 +81,7 @@ class Initial(eqx.Module):
 
     @abstractmethod
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
-        """What a call returns; `field` and `grid` have passed its checks."""
+        """The values that a call returns; `field` and `grid` have passed its checks."""
 
     def for_equation(self, equation: Any, field: str) -> Initial:
         """This initial field with what was left open filled in from the equation and the field that it is for."""
@@ -119,7 +119,7 @@ def need_resolved(name: str, what: str, periods: float, grid: Grid, axes: Sequen
 
 
 def per_axis(name: str, given: Sequence[Any] | None, grid: Grid, default: Sequence[float]) -> list[Any]:
-    """One number for each axis; raises ValueError where there are more or fewer."""
+    """A number for each axis; raises ValueError where there are more or fewer."""
     values = list(default if given is None else given)
     if len(values) != grid.dimensions:
         raise ValueError(f"{name} {values}: {grid.dimensions} numbers are needed, one per axis")

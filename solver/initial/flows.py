@@ -106,7 +106,7 @@ class OrszagTang(Initial):
 
     Args:
         amplitude: A [length/time].
-        magnetic: whether to make the magnetic field of the pair, rather than its velocity; static.
+        magnetic: True for the magnetic field of the pair, False for its velocity; static.
 
     Returns:
         When called: `(d, *grid.physical_shape)`, divergence-free; each device fills its own block.

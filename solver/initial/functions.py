@@ -62,7 +62,7 @@ def _need_arguments(function: Callable[..., Any], called: str, grid: Grid) -> No
 
 
 def _components(values: Any, called: str, field: Field, grid: Grid) -> tuple[Array, ...]:
-    """What a function has returned, as one array for each component of the field."""
+    """The values that a function has returned, as one array for each component of the field."""
     if not isinstance(values, tuple | list):
         values = jnp.asarray(values)
         values = tuple(values) if values.ndim > grid.dimensions else (values,)

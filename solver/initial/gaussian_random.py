@@ -29,7 +29,7 @@ class GaussianRandom(Initial):
     Amplitudes are random too, unlike those of `random-phase`, where each shell holds its energy exactly: here spectrum
     and r.m.s. value are means over seeds, the field at each point is normal, and so is every sum of its values. Numbers
     are drawn by mode (`operators.random_modes`): a key gives the same field on any number of devices, and a grid with
-    more points has the same modes, with others beside them. A solenoidal field is projected to be free of divergence,
+    more points has the same modes, and others in addition. A solenoidal field is projected to be free of divergence,
     and keeps its r.m.s. value.
 
     Args:

@@ -27,7 +27,7 @@ class QuantisedVortices(Initial):
     distance d moves with 1/d (ħ/m = 1) and what its images add, π d/A in a square box of area A.
 
     Args:
-        centres: of the vortices, (x, y) each [length]; a pair that moves along x, a quarter of the box apart, if None.
+        centres: place of each vortex, (x, y) [length]; if None, a pair that moves along x, a quarter of the box apart.
         signs: +1 (counterclockwise) or −1 for each, adding up to zero, static.
         density: ρ away from the vortices [density].
         healing_length: ξ = 1/(gρ)^½ [length]; `for_equation` takes that of a repulsive equation if None.

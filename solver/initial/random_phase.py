@@ -29,7 +29,7 @@ class RandomPhase(Initial):
 
     White noise is drawn by mode (`operators.random_modes`), and each shell is scaled to the E prescribed: every shell
     holds its share exactly. A key gives the same field on any number of devices, and a grid with more points has the
-    same shells, with others beside them. A solenoidal field is projected to be free of divergence.
+    same shells, and others in addition. A solenoidal field is projected to be free of divergence.
 
     Args:
         energy: half the mean square of the field, ½⟨|f|²⟩ [units of the field, squared]: the energy of a velocity, the

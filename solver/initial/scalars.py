@@ -19,7 +19,7 @@ class Uniform(Initial):
     """f = value everywhere, in every component of the field that it is called for.
 
     Args:
-        value: of all components, or a list with one for each, in the field's units.
+        value: value of all components, or a list with one for each, in the field's units.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device fills its own block.
@@ -47,7 +47,7 @@ class Bump(Initial):
     Args:
         background, height: in the field's units.
         width: σ [length].
-        centres: of the bumps [length]; one in the middle of the box if None.
+        centres: centres of the bumps [length]; one in the middle of the box if None.
 
     Returns:
         When called: `(1, *grid.physical_shape)`; each device fills its own block.

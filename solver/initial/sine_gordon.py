@@ -79,7 +79,7 @@ class KinkPair(Initial):
         speed: v, over c, between −1 and 1.
         positions: x₁ < x₂ in the box [length]; a quarter and three quarters of it if None. The box should be many
             times as long as c/(γ m).
-        rate: whether to make φ_t of the pair, rather than φ; static.
+        rate: True for φ_t of the pair, False for φ; static.
         wave_speed, mass: c and m of the equation, which `for_equation` takes from it if None; 1 if there is none.
 
     Returns:

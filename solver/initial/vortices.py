@@ -30,7 +30,7 @@ class VortexRing(Initial):
         circulation: Γ [length²/time].
         radius: R > 0 [length].
         core: a > 0 [length].
-        centres: of the rings [length]; one in the middle of the box if None.
+        centres: centres of the rings [length]; one in the middle of the box if None.
         axes: direction in which each ring moves, of any length but 0; all along the last axis if None.
 
     Returns:

@@ -105,9 +105,9 @@ class Solitons(Initial):
 
     Args:
         core_radii: r_c of each, where the density is half that of the centre [length].
-        centres: of each [length].
+        centres: centre of each packet [length].
         coupling: g of the equation [length²·time⁻²/density]; `for_equation` takes the equation's if None.
-        velocities: of each, rounded to the nearest that is periodic [length/time]; at rest if None.
+        velocities: velocity of each packet, rounded to the nearest that is periodic [length/time]; at rest if None.
 
     Returns:
         When called on a grid of complex fields: `(1, *grid.physical_shape)`; each device fills its own block.

@@ -1,7 +1,7 @@
 """Random numbers that follow from a key alone: not from the environment, not from the number of devices.
 
 `jax.random` draws otherwise where JAX_THREEFRY_PARTITIONABLE or JAX_DEFAULT_PRNG_IMPL say so, and a run that is resumed
-under other variables would go on with other numbers. These functions give the numbers of JAX's own defaults, for any
+under other variables would continue with other numbers. These functions give the numbers of JAX's own defaults, for any
 variables: every number is a function of the key and of its index in the array.
 """
 

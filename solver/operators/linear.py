@@ -52,7 +52,7 @@ class LinearOperator(eqx.Module):
 
 
 class Diagonal(LinearOperator):
-    """One number per mode for each field, real or complex: viscosity, dispersion, growth.
+    """A number per mode for each field, real or complex: viscosity, dispersion, growth.
 
     Args:
         entries: field name → L(k) [1/time], which broadcasts against coefficients `(component, *modes)`. In the result
@@ -100,7 +100,7 @@ class Diagonal(LinearOperator):
 
 
 class Matrix(LinearOperator):
-    """One small matrix per mode: rotation, stratification, Alfvén waves.
+    """A small matrix per mode: rotation, stratification, Alfvén waves.
 
     With `couples = "components"` the matrix acts on all components of all fields, in the order of `names`. With
     `"fields"` it acts on the fields, in the same way for each component; all fields must have equally many components.

@@ -1,4 +1,4 @@
-"""What white noise leaves behind in a step: the law of ∫₀^t exp(L(t−s)) B dW(s), exactly.
+"""White noise integrated over a step: the law of ∫₀^t exp(L(t−s)) B dW(s), exactly.
 
 For u_t = L u + B ξ, ξ white in time, what the noise adds to u in a time t is Gaussian, with the covariance
 
@@ -31,12 +31,12 @@ from solver.operators.phi import MAX_DOUBLINGS, TAYLOR_TERMS, multiply, phi_func
 
 
 class AddedNoise(eqx.Module):
-    """What unit noise must be multiplied by.
+    """Factors that multiply unit noise.
 
     Args:
         factor: F, on unit noise of the fields `names`.
         names: the fields that the noise has reached at the end of a step.
-        shaped_first: whether the noise of each field goes through B, for one field, before it is multiplied.
+        shaped_first: True if the noise of each field goes through B, for one field, before it is multiplied.
     """
 
     factor: LinearOperator
@@ -83,7 +83,7 @@ def added_noise(
         shaped: B but for the root of the density: unit noise of the driven fields → their noise. Linear, mode by mode.
         fields: shapes and dtypes of all fields by name.
         t: size of the step [time].
-        is_real: whether B is a real matrix in each mode.
+        is_real: True if B is a real matrix in each mode.
 
     Raises:
         TypeError: as `reached_by`.

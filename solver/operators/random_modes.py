@@ -33,7 +33,7 @@ def random_modes(key: Array, grid: Grid, components: int = 1) -> Array:
 
     Args:
         key: from `jax.random.key`, of any kind of generator.
-        grid: of real fields or of complex ones.
+        grid: grid of real or of complex fields.
         components: number of components of the field.
 
     Returns:

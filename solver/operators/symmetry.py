@@ -27,7 +27,7 @@ def hermitian(u_hat: Any, grid: Grid) -> Any:
 
     Args:
         u_hat: coefficients `(…, *grid.spectral_shape)`, or a tree of such arrays, which share one exchange.
-        grid: of real fields; on a grid of complex fields nothing is changed.
+        grid: grid of real fields; on a grid of complex fields nothing is changed.
 
     Returns:
         The same shapes, dtypes and shardings; modes outside of these planes keep their bits. In three dimensions each

@@ -38,7 +38,7 @@ class TimePanel:
 
     @property
     def of_places(self) -> bool:
-        """Whether the curves are coordinates of a place, which jumps: they are drawn as points."""
+        """True if the curves are coordinates of a place, which jumps: they are drawn as points."""
         return any(PLACE.fullmatch(column) for column in self.columns.values())
 
 

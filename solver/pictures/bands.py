@@ -20,7 +20,7 @@ def draw_band(
         axis: matplotlib axes in which the curve of the mean is drawn already.
         x: x values of the curve.
         recorded, column: the file and the column.
-        colour: of the curve.
+        colour: colour of the curve.
         seen: selects the points of the column that the curve shows.
         index: selects the curve from the axes of the column.
     """

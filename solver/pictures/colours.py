@@ -75,7 +75,7 @@ def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -
 
 
 def is_cyclic(name: str) -> bool:
-    """Whether values of this name are angles, of which −π and π are the same."""
+    """True if values of this name are angles, of which −π and π are the same."""
     return any(word in name.lower() for word in CYCLIC)
 
 

@@ -28,8 +28,8 @@ class DerivedField:
     Args:
         linear: reads what is linear in the stored fields, and so has a Fourier series as short as theirs.
         combine: makes the components of these arrays; a scalar has one.
-        units: of the values.
-        labels: of the components; none for a scalar.
+        units: units of the values.
+        labels: labels of the components; empty for a scalar.
     """
 
     linear: Callable[[Cut], list[np.ndarray]]
@@ -83,7 +83,7 @@ def shown_fields(snapshot: Snapshot) -> list[str]:
 
 
 def _density_is_stored(snapshot: Snapshot, stem: str) -> bool:
-    """Whether `density` is |ψ|² and not another field of this name."""
+    """True if `density` is |ψ|² and not another field of this name."""
     density = snapshot.variables.get("density")
     return density is not None and density.units == _square_of(snapshot.variables[f"{stem}{REAL}"].units) != ""
 
@@ -174,7 +174,7 @@ def _dissipation(viscosity: float, parts: Sequence[np.ndarray], rounding: float)
     Args:
         viscosity: ν.
         parts: ∂_j u_i, and then u_i.
-        rounding: what rounding of u of order one may be as a gradient [1/length].
+        rounding: gradient that rounding of a u of order one may have [1/length].
     """
     d = round((np.sqrt(1 + 4 * len(parts)) - 1) / 2)
     parts, u = parts[: d * d], parts[d * d :]
@@ -182,7 +182,7 @@ def _dissipation(viscosity: float, parts: Sequence[np.ndarray], rounding: float)
     divergence, largest = np.abs(np.trace(gradient)).max(), np.abs(gradient).max()
     if divergence > 1e-3 * largest + rounding * np.abs(u).max():
         raise ValueError(
-            f"field 'dissipation': u has divergence ({divergence:.2g} beside gradients of {largest:.2g}): its "
+            f"field 'dissipation': u has divergence ({divergence:.2g} among gradients of {largest:.2g}): its "
             'dissipation depends on the equation; output.snapshots.fields = ["dissipation"] has the run write it'
         )
     return 2 * viscosity * _strain_squared(parts)

@@ -32,7 +32,7 @@ def draw_parts(paths: Sequence[Path], folder: Path, view: View) -> list[Path]:
         view: chooses fields, parts and time.
 
     Raises:
-        ValueError: the slices do not have what the view asks for.
+        ValueError: the slices lack what the view chooses.
     """
     paths = chosen_snapshots(paths, view, read_slices)
     files = [read_slices(paths[i]) for i in chosen_times(len(paths), MAX_ROWS)]
@@ -65,7 +65,7 @@ def _draw_part(rows: Sequence[Snapshot], folder: Path, view: View, stem: str) ->
 
 
 def chosen_parts(slices: Snapshot, view: View) -> list[str]:
-    """Names of the parts that a view asks for: all parts, or the planes that it names.
+    """Names of the parts that a view chooses: all parts, or the planes that it names.
 
     Raises:
         ValueError: there is no such plane.
@@ -95,10 +95,10 @@ def _height(part: Snapshot, plane: str) -> float | None:
 
 
 def film_part(slices: Snapshot, view: View) -> str:
-    """The part that a film shows: the first plane that the view asks for, else the first line.
+    """The part that a film shows: the first plane that the view chooses, else the first line.
 
     Raises:
-        ValueError: the slices have neither, or do not have what the view asks for.
+        ValueError: the slices have neither, or lack what the view chooses.
     """
     parts = {part: len(slices.of_part(part).axes) for part in chosen_parts(slices, view)}
     best = [part for sides in (2, 3, 1) for part, has in parts.items() if has == sides]

@@ -58,7 +58,7 @@ def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], S
 
 
 def plane_of(snapshot: Snapshot, view: View) -> Plane:
-    """The plane that a view asks for.
+    """The plane that a view chooses.
 
     Raises:
         ValueError: the snapshot has no such plane.
@@ -99,7 +99,7 @@ def _nearest_point(points: np.ndarray, at: float, axis: str) -> int:
 
 
 def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
-    """The components that a view asks for, in its plane; the mask of bodies only if it is asked for, or alone.
+    """The components that a view chooses, in its plane; the mask of bodies only if it is chosen, or alone.
 
     Raises:
         ValueError: an unknown field or component.
@@ -163,10 +163,10 @@ def sides_of(snapshot: Snapshot, plane: Plane) -> list[Side]:
 
 
 def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None = None) -> Any:
-    """A figure of the slices of a snapshot that a view asks for, with the outline of bodies.
+    """A figure of the slices of a snapshot that a view chooses, with the outline of bodies.
 
     Raises:
-        ValueError: the snapshot does not have what the view asks for.
+        ValueError: the snapshot lacks what the view chooses.
     """
     plane = plane_of(snapshot, view)
     panels, sides = panels_of(snapshot, view, plane), sides_of(snapshot, plane)
@@ -174,10 +174,10 @@ def figure_of(snapshot: Snapshot, view: View, colours: dict[str, Colours] | None
 
 
 def figure_of_times(snapshots: Sequence[Snapshot], view: View) -> Any | None:
-    """One figure of a field at several times; None if the view asks for more than one field or component.
+    """Draw a field at several times in one figure; None if the view names several fields or components.
 
     Raises:
-        ValueError: the snapshots do not have what the view asks for.
+        ValueError: the snapshots lack what the view chooses.
     """
     planes = [plane_of(snapshot, view) for snapshot in snapshots]
     rows = [panels_of(snapshot, view, plane) for snapshot, plane in zip(snapshots, planes, strict=True)]
@@ -233,7 +233,7 @@ def figure_against_time(snapshots: Sequence[Snapshot], view: View) -> Any | None
     """A figure of fields on a line against x and t.
 
     Raises:
-        ValueError: the snapshots do not have what the view asks for.
+        ValueError: the snapshots lack what the view chooses.
     """
     rows = [panels_of(snapshot, view, plane_of(snapshot, view)) for snapshot in snapshots]
     (side,) = sides_of(snapshots[0], plane_of(snapshots[0], view))

@@ -27,6 +27,6 @@ def draw_mean_fields(paths: Sequence[Path], folder: Path, view: View) -> list[Pa
     """Draw a figure statistics-step-… for each window.
 
     Raises:
-        ValueError: the files do not have what the view asks for.
+        ValueError: the files lack what the view chooses.
     """
     return draw_snapshots([read_snapshot(path) for path in chosen_snapshots(paths, view)], folder, view, "statistics-")

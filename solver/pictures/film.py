@@ -21,13 +21,13 @@ def frames(
     """Pictures `(height, width, 3)` in bytes, one for each file.
 
     Args:
-        paths: of the snapshots, or of slices, at least one.
+        paths: paths of the snapshots, or of slices, at least one.
         view: chooses the slices.
         dpi: pixels per inch.
         read: reads a file as a snapshot, or one part of a file of slices.
 
     Raises:
-        ValueError: the snapshots do not have what the view asks for.
+        ValueError: the snapshots lack what the view chooses.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

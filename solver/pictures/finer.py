@@ -16,9 +16,9 @@ class Side(NamedTuple):
     """An axis of a plane.
 
     Args:
-        name: of the axis.
+        name: name of the axis.
         points: coordinates [length], equally spaced.
-        periodic: whether they are all points of a side of the box.
+        periodic: True if they are all points of a side of the box.
     """
 
     name: str
@@ -58,7 +58,7 @@ def on_finer_points(arrays: Sequence[np.ndarray], sides: Sequence[Side], *, cycl
     Args:
         arrays: values at the points.
         sides: their axes.
-        cyclic: whether they are angles, between which there is no line: each finer point gets the nearest value.
+        cyclic: True if they are angles, between which there is no line: each finer point gets the nearest value.
     """
     counts = factors(sides)
     smooth = all(side.periodic for side in sides) and not any(is_rough(values) for values in arrays)
@@ -76,7 +76,7 @@ def on_finer_points(arrays: Sequence[np.ndarray], sides: Sequence[Side], *, cycl
 
 
 def is_rough(values: np.ndarray) -> bool:
-    """Whether the last quarter of the modes of an axis holds a noticeable part of the variance."""
+    """True if the last quarter of the modes of an axis holds a noticeable part of the variance."""
     if not np.isfinite(values).all():
         return True
     for axis, n in enumerate(values.shape):

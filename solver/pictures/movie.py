@@ -18,7 +18,7 @@ SLOWEST, FASTEST = 1.0, 24.0  # frames per second
 
 
 def has_ffmpeg() -> bool:
-    """Whether mp4 can be written, by the program that imageio-ffmpeg installs."""
+    """True if mp4 can be written, by the program that imageio-ffmpeg installs."""
     try:
         import imageio_ffmpeg  # noqa: F401
     except ImportError:

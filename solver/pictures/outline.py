@@ -23,7 +23,7 @@ def draw_outline(axis: Any, bodies: np.ndarray, sides: Sequence[Side], *, dark: 
         axis: with an image.
         bodies: χ `(x, y)` at the points, the first axis across.
         sides: the axes.
-        dark: whether the page is dark.
+        dark: True if the page is dark.
     """
     from matplotlib.patheffects import withStroke
 

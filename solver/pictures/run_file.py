@@ -1,4 +1,4 @@
-"""What pictures take from the run file beside the files that they draw. A run file that cannot be read says nothing."""
+"""Values that pictures take from the run file; a run file that cannot be read gives none."""
 
 from __future__ import annotations
 

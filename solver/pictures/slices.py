@@ -24,13 +24,13 @@ WORDS, TITLE = 0.6, 0.22  # inches: above and below each image, and of the title
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure of slices.
+    """A picture of a figure of slices.
 
     Args:
         name: name of the field; panels of one field share their colours.
         label: label of the component, or the time; empty for a scalar.
         values: `(x, y)`, the first axis across; or `(x,)`.
-        units: of the values.
+        units: units of the values.
         linear: arrays at the points that have a Fourier series, of which the values are made; the values if empty.
         combine: makes the values of them.
         bodies: χ `(x, y)` of bodies, whose outline is drawn; none if None.

@@ -82,7 +82,7 @@ def spectra_figure(
 
 
 def has_both_signs(values: np.ndarray) -> bool:
-    """Whether a spectrum is negative in some shells, by more than round-off."""
+    """True if a spectrum is negative in some shells, by more than round-off."""
     return bool(np.nanmin(values) < -ROUND_OFF * np.nanmax(np.abs(values)))
 
 

@@ -22,7 +22,7 @@ ROUND_OFF = 1e-12  # over the largest value; odd orders vanish at half the box b
 def structure_panel(recorded: Recorded, column: str) -> MakePanel:
     """A log-log panel of sizes at the last time, with a curve for each order, dashed where it is negative.
 
-    A line of slope p/3 stands above a curve where it has about this slope while r at least doubles.
+    A line of slope p/3 is above a curve where it has about this slope while r at least doubles.
     """
     names = recorded.axes_of(column)
     other = next(name for name in names if name != "order")

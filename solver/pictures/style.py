@@ -1,4 +1,4 @@
-"""One style for all figures: sizes of a journal's page, and colours that colour-blind readers can distinguish."""
+"""The style of all figures: sizes of a journal's page, and colours that colour-blind readers can distinguish."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def legend_below(axis: Any, **options: Any) -> None:
 
     Args:
         axis: a panel of a figure with a layout that makes room for legends.
-        options: of matplotlib's `legend`.
+        options: options of matplotlib's `legend`.
     """
     from matplotlib.transforms import ScaledTranslation
 

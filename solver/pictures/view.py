@@ -49,5 +49,5 @@ class View:
 
     @property
     def chooses_slices(self) -> bool:
-        """Whether it makes a choice that concerns only slices."""
+        """True if it makes a choice that concerns only slices."""
         return any(value is not None for value in (self.field, self.component, self.plane, self.at, self.time))

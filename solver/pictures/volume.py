@@ -26,9 +26,9 @@ class Volume:
     """A scalar in a periodic box.
 
     Args:
-        name: of the field.
+        name: name of the field.
         values: `(x, y, z)`.
-        units: of the values.
+        units: units of the values.
     """
 
     name: str
@@ -130,7 +130,7 @@ def _closed(values: np.ndarray) -> np.ndarray:
 
 
 def can_render() -> bool:
-    """Whether there is a screen, or a library that draws without one. Without both, VTK would end the program."""
+    """True if there is a screen, or a library that draws without one. Without both, VTK would end the program."""
     return bool(os.environ.get("DISPLAY")) or any(find_library(name) for name in ("EGL", "OSMesa"))
 
 

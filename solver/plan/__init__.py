@@ -1,4 +1,4 @@
-"""What a run costs before it runs: counted on its trace, or read off the programs compiled for a target."""
+"""Costs of a run before it runs: counted on its trace, or on the programs compiled for a target."""
 
 from solver.plan.analysis import AnalysisPlan as AnalysisPlan, plan_analysis as plan_analysis
 from solver.plan.disk import DiskUse as DiskUse, disk_use as disk_use

@@ -1,4 +1,4 @@
-"""What the devices that analyse hold while others step."""
+"""Memory of the devices that analyse while others step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class AnalysisPlan:
     """Memory of each device that analyses.
 
     Args:
-        devices: how many.
-        state_bytes: of one state.
+        devices: number of devices.
+        state_bytes: size of one state [bytes].
         peak_bytes: about the most that is held: the states that may be handed over, and the largest transform of an
             output.
     """
@@ -34,7 +34,7 @@ def plan_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State
 
     Args:
         equation: on their mesh.
-        outputs: of the run; those that the devices that step carry out are left out.
+        outputs: outputs of the run; those that the devices that step carry out are left out.
         state: its shapes on their mesh.
     """
     devices = equation.grid.layout.devices

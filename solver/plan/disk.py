@@ -12,10 +12,10 @@ from solver.steppers import State
 
 @dataclass(frozen=True)
 class DiskUse:
-    """What one output writes.
+    """The files of an output.
 
     Args:
-        name: of the output.
+        name: name of the output.
         each: bytes of one state, before compression; None if they are not known.
         states: states that lie on the disk at most; None if it is not known how many steps there will be.
     """
@@ -33,10 +33,10 @@ class DiskUse:
 def disk_use(
     outputs: Iterable[Output], equation: AnyEquation, state: State, end: float, steps: int | None
 ) -> list[DiskUse]:
-    """What each output of a run from t = 0 fills; computes nothing.
+    """Bytes that each output of a run from t = 0 fills; computes nothing.
 
     Args:
-        outputs: of the run.
+        outputs: outputs of the run.
         equation: that is solved.
         state: its shapes.
         end: time at which the run ends.

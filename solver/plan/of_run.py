@@ -21,10 +21,10 @@ from solver.steppers.storage import path_in_state
 
 @dataclass(frozen=True)
 class Part:
-    """One program of a run on one device.
+    """A program of a run on one device.
 
     Args:
-        name: what it is for.
+        name: purpose of the program.
         program: compiled.
         beside: bytes of the run's state that are held while it runs and that it is not given.
     """
@@ -56,7 +56,7 @@ def compile_run(
     """A run's programs: the steps first, the start, and each output.
 
     Args:
-        equation, stepper, control, outputs: of the run, on a mesh of the target.
+        equation, stepper, control, outputs: parts of the run, on a mesh of the target.
         state: its shapes.
         start: makes the first state, if it can be traced.
         xla: description of the target's devices.

@@ -1,4 +1,4 @@
-"""What a compiled GPU program does, read off its text: kernels, bytes, exchanges, memory, and what runs beside what.
+"""Reads kernels, bytes, exchanges, memory and overlaps from the text of a compiled GPU program.
 
 The text is XLA's optimised module in the order in which it is run. A kernel is counted as reading each operand and
 writing each result once, a bound from above; of an operand that it only takes slices of, as reading these. An FFT makes
@@ -41,17 +41,17 @@ COLLECTIVES = ("all-to-all", "all-reduce", "all-gather", "reduce-scatter", "coll
 
 @dataclass(frozen=True)
 class Kernel:
-    """One operation on the device.
+    """An operation on the device.
 
     Args:
-        name: of the operation in the program.
+        name: name of the operation in the program.
         kind: `fusion`, `fft`, …; of a collective `all-to-all`, …
         read, written: bytes.
-        lengths: of an FFT, by axis.
+        lengths: lengths of an FFT, by axis.
         inverse: an FFT that is followed by a pass that scales.
         real: an FFT of real values, or to real values.
-        elements: of its largest array.
-        waits_for: of a wait for a collective: that collective's name.
+        elements: elements of its largest array.
+        waits_for: name of the collective, if the operation waits for one.
         members, stride: devices of a group that exchange, and the distance between their numbers; 0 where the text
             does not list them.
     """
@@ -70,12 +70,12 @@ class Kernel:
 
     @property
     def is_collective(self) -> bool:
-        """Whether it starts an exchange between devices; the wait for one does not."""
+        """True if it starts an exchange between devices; the wait for one does not."""
         return self.kind in COLLECTIVES and not self.waits_for
 
     @property
     def with_inverse(self) -> dict[str, int]:
-        """Of the passes that come with an inverse FFT what each reads, and writes once more: `scaling`, and `copy`."""
+        """Bytes that each pass after an inverse FFT reads, and writes once more: `scaling`, and `copy`."""
         if not self.inverse:
             return {}
         return {"scaling": self.written, "copy": self.read} if self.real else {"scaling": self.written}
@@ -86,7 +86,7 @@ class Program:
     """A compiled program on one device.
 
     Args:
-        kernels: of one step, in their order; of the whole program where it has no loop.
+        kernels: kernels of one step in order; all kernels of a program without a loop.
         arguments, outputs, scratch, shared: bytes that it is given, that it returns, that it needs beside, and of its
             results that lie where arguments lay.
     """

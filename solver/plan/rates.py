@@ -1,4 +1,4 @@
-"""What a machine's memory, links and network reach: from published data or from a doctor.json. No JAX."""
+"""Rates of a machine's memory, links and network: from published data or from a doctor.json. No JAX."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Rates:
     """Rates that a machine reaches, not its peaks. Bandwidths are those of one device in one direction.
 
     Args:
-        name: of the device.
+        name: name of the device.
         memory: bytes/s read and written in its memory.
         link: bytes/s to the other devices of its host.
         network: bytes/s to other hosts.
         gpus_per_host: devices that share a host.
         memory_bytes: that one device has; 0 if not known.
-        basis: where the rates come from, to be printed beside every prediction.
+        basis: origin of the rates, to be printed with every prediction.
     """
 
     name: str

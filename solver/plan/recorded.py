@@ -15,11 +15,11 @@ class Kind:
 
     Args:
         equation, stepper: names.
-        dimensions: of space.
+        dimensions: number of dimensions of space.
         dealias: rule.
-        control: what decides the size of steps: `step`, `cfl` or `tolerance`.
-        fields: how many there are, scalars that a flow carries among them.
-        is_forced: whether a forcing acts.
+        control: the control of step sizes: `step`, `cfl` or `tolerance`.
+        fields: number of fields, scalars that a flow carries among them.
+        is_forced: True if a forcing acts.
     """
 
     equation: str

@@ -1,4 +1,4 @@
-"""How long a compiled program takes, kernel by kernel, with its exchanges beside them. A prediction."""
+"""Predicted time of a compiled program, kernel by kernel, with the exchanges that overlap them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Timeline:
     """Seconds of one step of a program.
 
     Args:
-        work: of its kernels.
-        exchanging: of its collectives, from their starts.
+        work: time of its kernels.
+        exchanging: time of its collectives, each from its start.
         waiting: in which no kernel can run until an exchange has ended.
-        beside: of the work, done while an exchange is under way.
+        beside: part of `work` that is done while an exchange is under way.
     """
 
     work: float

@@ -24,9 +24,9 @@ class Target:
     """Devices of one kind, evenly spread over hosts.
 
     Args:
-        rates: of the machine, with as many devices to a host as are used.
+        rates: rates of the machine, with as many devices to a host as are used.
         xla: description of a device for XLA's compiler.
-        devices, hosts: how many are used.
+        devices, hosts: number of devices and hosts that are used.
     """
 
     rates: Rates
@@ -57,7 +57,7 @@ class Target:
         return int(POOL * self.rates.memory_bytes)
 
     def fits(self, part: Part) -> bool:
-        """Whether a device can hold a program, with the allowance for cuFFT."""
+        """True if a device can hold a program, with the allowance for cuFFT."""
         return part.with_workspace <= self.memory
 
     def timeline(self, program: Program) -> Timeline:

@@ -1,4 +1,4 @@
-"""How long transforms and steps take on GPUs, predicted from published or measured rates. Never a measurement.
+"""Predicted times of transforms and steps on GPUs, from published or measured rates. Never a measurement.
 
 Work is counted in passes: a kernel that streams its data reads and writes every byte once. An exchange is bound by the
 part that leaves the host, or by the part that stays on it; each message to another device costs time of its own.
@@ -64,11 +64,11 @@ def exchange_time(rates: Rates, size: float, members: int, stride: int = 1, devi
     part (n − 1)/n leaves (github.com/NVIDIA/nccl-tests issue 130). Zero for one member.
 
     Args:
-        rates: of the machine.
+        rates: rates of the machine.
         size: bytes.
         members: devices that exchange with each other.
         stride: between their numbers; devices are numbered host by host.
-        devices: of all groups that exchange at the same time; members · stride if None.
+        devices: devices of all groups that exchange at the same time; members · stride if None.
     """
     if members == 1:
         return 0.0
@@ -101,7 +101,7 @@ def transform_time(
     """Seconds of one distributed transform of all modes, nothing overlapped.
 
     Args:
-        rates: of the machine.
+        rates: rates of the machine.
         shape: points per axis.
         itemsize: bytes of a complex number.
         slabs: parts of the first axis.
@@ -123,14 +123,14 @@ def transform_time(
 
 @dataclass(frozen=True)
 class StepWork:
-    """What a program does in one step, read off the compiled program or assumed.
+    """Work of a program in one step, counted on the compiled program or assumed.
 
     Args:
         words: real numbers per point that kernels read and write, one pass per axis of an FFT, exchanges left out.
         fft_words: those of them that FFTs read and write.
         kernels: number of kernels.
-        transforms: of one component.
-        exchanges: of slabs, all-to-alls; each is of transforms/exchanges components.
+        transforms: number of transforms of one component.
+        exchanges: number of all-to-alls of slabs; each exchanges transforms/exchanges components.
         hidden: part of the work that can run while an exchange is under way.
         sent: bytes of a complex number where it is sent; None for as many as in memory.
     """
@@ -147,7 +147,7 @@ class StepWork:
 def step_work(
     program: Program, points: float, itemsize: int, transforms: int, time: Timeline, sent: int | None = None
 ) -> StepWork:
-    """What a compiled program does in one step, as the model takes it (`points`: on one device)."""
+    """Work of a compiled program in one step, as the model takes it (`points`: on one device)."""
     ffts = sum((k.read + k.written) * len(k.lengths) for k in program.work if k.lengths)
     return StepWork(
         words=(program.moved + program.copied_and_scaled) / points / itemsize,
@@ -190,9 +190,9 @@ def step_time(rates: Rates, layout: Layout, step: StepWork, itemsize: int) -> St
     a program. FFTs of long lines take their second pass here.
 
     Args:
-        rates: of the machine.
+        rates: rates of the machine.
         layout: grid, retained modes, slabs and pencils.
-        step: what the program does.
+        step: work of the program in one step.
         itemsize: bytes of a real number.
     """
     points = math.prod(layout.padded_points) / layout.devices

@@ -1,4 +1,4 @@
-"""What a step costs, read off its own trace: transforms, exchanges, bytes, memory. Computes nothing."""
+"""Transforms, exchanges, bytes and memory of a step, counted on its own trace. Computes nothing."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ class MemberSeries:
     """The members of an ensemble that have rows in their series.
 
     Args:
-        names: of the members' directories.
+        names: names of the members' directories.
         values: by key of the run file, the value of each member, as text.
         swept: the keys that are swept; the others are drawn.
         series: columns of each member, by name.
-        units: of the columns.
+        units: units of the columns.
     """
 
     names: tuple[str, ...]

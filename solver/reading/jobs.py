@@ -1,4 +1,4 @@
-"""How the jobs stand that share the members of an ensemble."""
+"""Progress of the jobs that share the members of an ensemble."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class JobStatus:
     """Status of a job.
 
     Args:
-        name: of its folder in `jobs/`, such as `0002-of-0008`.
+        name: name of its folder in `jobs/`, such as `0002-of-0008`.
         state: `running`, `finished`, `stopped`, `blown up`, `failed` or `killed`.
-        host, job: where it runs or ran, and its number in Slurm; None if they are not known.
+        host, job: host that the job runs or ran on, and its number in Slurm; None if they are not known.
     """
 
     name: str
@@ -31,7 +31,7 @@ def job_statuses(directory: RunDirectory) -> list[JobStatus]:
 
 
 def jobs_line(jobs: Sequence[JobStatus]) -> str:
-    """How many jobs there are of each state, with the names of those that are neither running nor finished."""
+    """Number of jobs in each state, with the names of jobs that are neither running nor finished."""
     parts = []
     for state in dict.fromkeys(job.state for job in jobs):
         names = [job.name for job in jobs if job.state == state]

@@ -24,5 +24,5 @@ def needed(module: str, purpose: str, extra: str) -> Any:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a package can be imported; does not import it."""
+    """True if a package can be imported; does not import it."""
     return importlib.util.find_spec(module) is not None

@@ -28,7 +28,7 @@ class RunStatus:
 
     Args:
         status: `running`, `finished`, `stopped`, `blown up` or `empty`.
-        step, t: of the newest state that is known; 0 if there is none.
+        step, t: step and time of the newest state that is known; 0 if there is none.
         end: time at which the run ends.
         message: the last line of the log that says how the run ended; empty if none does.
         warnings: warnings and errors of the log, each once.
@@ -67,7 +67,7 @@ def run_status(directory: RunDirectory) -> RunStatus:
 
 
 def after_blow_up(directory: RunDirectory) -> str:
-    """One line that says how to go on after a blow-up, and from which checkpoint; empty if the run has none."""
+    """A line that says how to continue after a blow-up, and from which checkpoint; empty without a checkpoint."""
     paths = list_checkpoints(directory.checkpoints)
     if not paths:
         return ""
@@ -80,7 +80,7 @@ def after_blow_up(directory: RunDirectory) -> str:
 
 
 def is_ensemble(directory: RunDirectory) -> bool:
-    """Whether a directory holds an ensemble of runs, one in each of its folders."""
+    """True if a directory holds an ensemble of runs, one in each of its folders."""
     return directory.run_file.exists() and "ensemble" in read_toml(directory.run_file)
 
 

@@ -22,7 +22,7 @@ def open_run(directory: str | Path) -> OpenRun:
     """Open a run's directory to read, whether the run is finished, under way, blown up or has written nothing yet.
 
     Args:
-        directory: where the run writes.
+        directory: the run's directory.
 
     Returns:
         An object with the datasets. Each is read when it is first used; another `open_run` reads it again.

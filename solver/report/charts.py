@@ -74,7 +74,7 @@ def without_noise(spectra: np.ndarray) -> np.ndarray:
 
 
 def spans_decades(axis: str) -> bool:
-    """Whether arrays on this axis need a logarithmic scale: spectra and probability densities do."""
+    """True if arrays on this axis need a logarithmic scale: spectra and probability densities do."""
     return axis.startswith("k") or axis in DEVIATIONS
 
 

@@ -24,15 +24,15 @@ SAME_PLACE = ("output.directory",)  # keys that differ between any two runs
 
 
 def comparison_page(directories: Sequence[Path], view: View | None = None) -> str:
-    """One self-contained HTML page of several runs, at most 8 MB; reads only.
+    """Make a self-contained HTML page of several runs, at most 8 MB; reads only.
 
     Args:
-        directories: of two runs or more; differences are those to the first.
+        directories: directories of two runs or more; differences are those to the first.
         view: chooses slices.
 
     Raises:
         ConfigError: fewer than two, or a directory that holds no run.
-        ValueError: no run has what the view asks for.
+        ValueError: no run has what the view chooses.
     """
     if len(directories) < 2:
         raise ConfigError(f"{len(directories)} run{'s' if len(directories) != 1 else ''}: two or more are needed")

@@ -18,10 +18,10 @@ from solver.report.page import grid, within_limit
 
 
 def ensemble_page(directory: Path) -> str:
-    """One self-contained HTML page of an ensemble, at most 8 MB; reads only.
+    """Make a self-contained HTML page of an ensemble, at most 8 MB; reads only.
 
     Args:
-        directory: of the ensemble: finished, under way or stopped.
+        directory: directory of the ensemble: finished, under way or stopped.
 
     Raises:
         ConfigError: its run file cannot be read.

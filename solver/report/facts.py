@@ -27,10 +27,10 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What a page shows of a run.
+    """Facts that a page shows of a run.
 
     Args:
-        directory: of the run.
+        directory: directory of the run.
         config: the resolved run file, as tables.
         provenance: content of provenance.json; empty if it was not recorded.
         status: status of the run.

@@ -27,15 +27,15 @@ LOG_LINES = 60
 
 
 def report_page(directory: Path, view: View | None = None) -> str:
-    """One self-contained HTML page of a run, at most 8 MB; reads only.
+    """Make a self-contained HTML page of a run, at most 8 MB; reads only.
 
     Args:
-        directory: of a run that is finished, under way, blown up, or has written nothing yet.
+        directory: directory of a run that is finished, under way, blown up, or has written nothing yet.
         view: chooses slices.
 
     Raises:
         ConfigError: there is no run in it, or its run file cannot be read.
-        ValueError: neither snapshots nor slices have what the view asks for.
+        ValueError: neither snapshots nor slices have what the view chooses.
     """
     facts = read_facts(directory)
     return within_limit(lambda detail: _page(facts, detail, view or View()))

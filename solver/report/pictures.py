@@ -27,7 +27,7 @@ MOST = 6  # snapshots that are shown
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """True if matplotlib is installed."""
     return is_installed("matplotlib")
 
 
@@ -65,7 +65,7 @@ def slice_pictures(
 
 
 def last_colours(directories: Sequence[RunDirectory], view: View) -> dict[str, Colours]:
-    """Colours of each field for the last snapshots of several runs; none if they do not have what the view asks for."""
+    """Colours of each field for the last snapshots of several runs; none if they lack what the view chooses."""
     paths = [paths[-1] for directory in directories if (paths := list_snapshots(directory.snapshots))]
     try:
         return common_colours(map(read_snapshot, paths), view) if can_draw() else {}

@@ -92,9 +92,9 @@ def output_listener(
     """Who writes the outputs of a run at its pauses, once their files are prepared; all is written when it ends.
 
     Args:
-        simulation, run, request, watchdog: of the run.
+        simulation, run, request, watchdog: parts of the run.
         resumed_at: step of the checkpoint that it continues from, if it does.
-        is_stepping: whether it takes steps right now: after a failure there other processes may be gone, and nothing is
+        is_stepping: True while it takes steps: after a failure there other processes may be gone, and nothing is
             waited for.
     """
     outputs, mesh = simulation.outputs, simulation.analyse

@@ -70,9 +70,9 @@ class Running:
     """A simulation between its first state and its last: `advance` and `pause` in turn until it is `over`.
 
     Attributes:
-        is_stepping: whether a call of its own is carried out right now.
-        over: whether it ended at the last pause: at its end, or stopped early.
-        finished: whether it stands at its end.
+        is_stepping: True while a call of its own is carried out.
+        over: True once it ended at a pause: at its end, or stopped early.
+        finished: True if its state is that of its end.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def carry_out_together(
     Args:
         runs: the context of each run (`running`), by its place in the batch.
         members: carries out their calls.
-        names: of the runs, for the log.
+        names: names of the runs, for the log.
 
     Returns:
         By place, how the run ended. Where one blows up the others go on.

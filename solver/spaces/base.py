@@ -1,4 +1,4 @@
-"""What a room may ask of where a field lives."""
+"""`Space`, the protocol of the functions of space that a field is a series of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NotInSpace(ValueError):
 
 
 class Space(eqx.Module):
-    """Where one field of an equation lives: how a state stores it, and what it is at the points of the grid.
+    """The space of one field of an equation: its form in a state, and its values at the points of the grid.
 
     An equation gives each of its fields one (`equation.space(name)`): `FourierSpace` by default. Subclass it for other
     functions of space, and override `Equation.space`. A subclass gives `storage`, `forward`, `inverse`, `slopes`,
@@ -38,11 +38,11 @@ class Space(eqx.Module):
     attributes, leaves of a pytree; all else is static.
 
     Args:
-        name: of the field.
-        field: what the equation declares of it.
+        name: name of the field.
+        field: the equation's declaration of the field.
         grid: the points, and the devices that share them.
-        method: how transforms are carried out.
-        shift: of the points during one evaluation, in units of their spacing; None at rest.
+        method: engine and exchanges of transforms.
+        shift: shift of the points during one evaluation, in units of their spacing; None at rest.
     """
 
     name: str = eqx.field(static=True)
@@ -52,7 +52,7 @@ class Space(eqx.Module):
     shift: Any = None
 
     def __str__(self) -> str:
-        """What its functions are, in messages."""
+        """Name of its functions, in messages."""
         return type(self).__name__
 
     # ---- the two forms of a field -------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Space(eqx.Module):
     @property
     @abstractmethod
     def storage(self) -> Storage:
-        """How a state stores the field: `Storage("modes", kind)`, where `kind.on(grid)` are its `Modes`."""
+        """Storage of the field in a state: `Storage("modes", kind)`, where `kind.on(grid)` are its `Modes`."""
 
     @property
     def modes(self) -> Modes:
@@ -122,12 +122,12 @@ class Space(eqx.Module):
 
     @property
     def moves_points(self) -> bool:
-        """Whether `forward` and `inverse` heed the `shift`, as dealiasing by phase shifts needs it."""
+        """True if `forward` and `inverse` heed the `shift`, as dealiasing by phase shifts needs it."""
         return False
 
     @property
     def limit(self) -> str:
-        """Where its modes end, in words."""
+        """The limit of its modes, in words."""
         return "the modes that are kept"
 
     @property
@@ -142,12 +142,12 @@ class Space(eqx.Module):
 
         Args:
             a_hat, b_hat: coefficients.
-            weight: of each mode.
+            weight: weight of each mode.
         """
         return product(a_hat, b_hat, self.modes, weight)
 
     def point_weights(self) -> Any:
-        """How much each point counts in a mean over the box, 1 on average: an array that broadcasts over the points.
+        """Weight of each point in a mean over the box, 1 on average: an array that broadcasts over the points.
 
         None, as by default, where all count alike, and where histograms of the points mean something.
         """
@@ -218,7 +218,7 @@ class Space(eqx.Module):
 
     @property
     def declared(self) -> list[str]:
-        """What the field is declared to be: `solenoidal`, `zero_mean`."""
+        """Constraints that the field is declared to meet: `solenoidal`, `zero_mean`."""
         return [what for what in (SOLENOIDAL, ZERO_MEAN) if getattr(self.field, what)]
 
     def constrained(self, u_hat: Array) -> Array:
@@ -229,7 +229,7 @@ class Space(eqx.Module):
 
     @property
     def has_twins(self) -> bool:
-        """Whether stored numbers depend on each other, so that `symmetric` has something to do."""
+        """True if stored numbers depend on each other, so that `symmetric` has something to do."""
         return False
 
     def symmetric(self, fields: Any) -> Any:

@@ -15,16 +15,16 @@ ORDERS = {"vector": 1, "tensor": 2, "symmetric tensor": 2}  # numbers of indices
 
 @dataclass(frozen=True)
 class Field:
-    """One named field of an equation.
+    """A named field of an equation.
 
     Args:
         rank: `scalar`, `vector` (one component for each dimension), `tensor` (xx, xy, xz, yx, …), `symmetric tensor`
             (xx, xy, xz, yy, yz, zz: each component that another one equals is held once) or `wavefunction` (one
             complex component).
-        units: of its values.
-        solenoidal: whether it is free of divergence. Initial fields and forcings are projected, and the field is again
+        units: units of the values.
+        solenoidal: True if it is free of divergence. Initial fields and forcings are projected, and the field is again
             after every step.
-        zero_mean: whether its mean is zero; that of initial fields is removed, and again after every step.
+        zero_mean: True if the field's mean is zero; the mean of initial fields is removed, and again after every step.
         components: names of the components; made from the field's name if None.
     """
 
@@ -40,7 +40,7 @@ class Field:
 
     @property
     def real(self) -> bool:
-        """Whether its values are real."""
+        """True if its values are real."""
         return self.rank != "wavefunction"
 
     def component_names(self, name: str, dimensions: int) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Field:
         return tuple(f"{name}_{''.join('xyz'[axis] for axis in index)}" for index in self._counts(dimensions))
 
     def counts(self, dimensions: int) -> tuple[int, ...]:
-        """How often each component that is held stands among all: 2 for those off the diagonal of a symmetric tensor.
+        """Multiplicity of each stored component: 2 for components off the diagonal of a symmetric tensor.
 
         |u|² is the sum of the squares of the components, each that many times.
         """
@@ -74,7 +74,7 @@ class MoreFields:
     Args:
         always: name → field.
         by: the parameter that lists the names of the others.
-        each: what each of those is.
+        each: entry for each of them.
     """
 
     always: Mapping[str, Field]

@@ -36,7 +36,7 @@ def on_manifold(fields: Fields, spaces: Spaces) -> Fields:
 
     Args:
         fields: coefficients by name.
-        spaces: where they live, by name; of others too.
+        spaces: spaces of the fields, by name; further names are ignored.
 
     Returns:
         The same names, shapes and shardings. Communication: see `operators.hermitian`, once for all real fields.
@@ -54,7 +54,7 @@ def constrained(fields: Fields, spaces: Spaces) -> Fields:
 
 
 def distances(fields: Fields, spaces: Spaces) -> dict[str, dict[str, Array]]:
-    """How far each field is from what it is declared to be: field → what is wrong → ‖that part‖/‖field‖.
+    """Distance of each field from its declared constraints: field → constraint → ‖violating part‖/‖field‖.
 
     ‖·‖ is the root mean square. The square of the number for `not real` is the share by which a sum over modes exceeds
     the mean over the points (Parseval's theorem). All-reduces, and the exchange of `operators.hermitian`.

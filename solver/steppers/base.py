@@ -1,4 +1,4 @@
-"""What every stepper offers."""
+"""`Stepper`, the base of all time-stepping methods."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class Prepared(eqx.Module):
 
 
 class Stepper(eqx.Module):
-    """One method: `state → state`, in three parts so that what depends on dt alone is computed once.
+    """A method `state → state` in three parts, so that values that depend on dt alone are computed once.
 
     A method gives `coefficients` and `advance`, and `start` if it carries something from step to step.
 
     Class attributes:
         name: in run files.
-        order: of the error in dt.
+        order: order of the error in dt.
         takes: the kind of equation that it can step.
         stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
-        exact_linear: whether a step of any size is exact where N = 0.
+        exact_linear: True if a step of any size is exact where N = 0.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
         error_order: order of the embedded method that estimates the error of a step; None if there is none.
@@ -146,10 +146,10 @@ class Stepper(eqx.Module):
         return ()
 
     def history_storage(self, fields: Mapping[str, Storage]) -> Any:
-        """How the arrays that `start` returns are stored: one `Storage`, or a tree of them of the same form.
+        """Storage of the arrays that `start` returns: one `Storage`, or a tree of them of the same form.
 
         Args:
-            fields: how each entry of the fields that `start` is given is stored.
+            fields: storage of each entry of the fields that `start` is given.
 
         Returns:
             None in place of what is a number; by default nothing else is expected.
@@ -212,7 +212,7 @@ class Stepper(eqx.Module):
         dt: ArrayLike,
         coefficients: Any,
     ) -> Any:
-        """What a method gives, devices having added up the budget, after the kicks and on the manifold."""
+        """The fields that a method gives, after the sum of the budget over devices, the kicks and the constraints."""
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         equation = equation.starting(fields, t)
         fields, history, *error = added_up(method(equation, fields, history, t, dt, coefficients))
@@ -221,7 +221,7 @@ class Stepper(eqx.Module):
 
 
 def _kicks_in(coefficients: Any, equation: Any, dt: ArrayLike) -> Any:
-    """What the forcings that kick made of the size of this step."""
+    """The values that kicking forcings prepared for the size of this step."""
     known = coefficients.kicks if isinstance(coefficients, Prepared) else None
     return equation.prepare_kicks(dt) if known is None else known
 
@@ -240,7 +240,7 @@ def fitting_classes(equation: AnyEquation) -> list[type[Stepper]]:
 
 
 def spectrum_of(equation: AnyEquation) -> str | None:
-    """Where the eigenvalues of the linear part can lie; None for an equation that has none, or a wrong one."""
+    """Kind of the linear part's eigenvalues, such as "real"; None for a `SplitEquation` or a wrong linear part."""
     if not isinstance(equation, Equation):
         return None
     linear = jax.eval_shape(lambda: equation.linear())

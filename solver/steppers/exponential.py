@@ -30,7 +30,7 @@ Weights = tuple[tuple[int, float], ...]  # (k, a_k): Σ a_k φ_k
 
 @dataclass(frozen=True)
 class Row:
-    """One stage of an exponential Runge–Kutta method.
+    """A stage of an exponential Runge–Kutta method.
 
     Args:
         over: w, the fraction of the step that it covers.

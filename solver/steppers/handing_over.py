@@ -18,8 +18,8 @@ from solver.steppers.suits import check_state
 def hand_over(state: State, equation: AnyEquation, mesh: Mesh) -> State:
     """The same state on another mesh, of any shape: other devices, another number of slabs, pencils.
 
-    `equation.on_mesh(mesh)` is the equation that goes on with it there. Everything in the state is handed over: fields,
-    history, states of forcings, sums of outputs, random key and numbers. No array is ever whole on one device that does
+    `equation.on_mesh(mesh)` is the equation to step it there. Everything in the state is copied: fields, history,
+    states of forcings, sums of outputs, random key and numbers. No array is ever whole on one device that does
     not need it, and none is copied to the host: each device cuts its part into the pieces that others need.
 
     Args:

@@ -197,13 +197,13 @@ class SBDF3(Stepper):
 
 
 def _no_step(equation: Any) -> dict[str, Any]:
-    """How long ago an entry of a history lies, and the size of the step that began there, before there is one."""
+    """Age of an entry of a history, and the size of the step that began there; before the first entry, infinity."""
     dtype = equation.grid.dtype
     return {"ago": jnp.asarray(jnp.inf, dtype), "step": jnp.zeros((), dtype)}
 
 
 def _is_short(dt: Any, entry: Any) -> Any:
-    """Whether a step is so short against an entry's that the entry is to stay."""
+    """True if a step is so short against an entry's that the entry is to stay."""
     return (dt < SHORT_STEP * entry["step"]) & (entry["ago"] + dt < OLDEST * entry["step"])
 
 
@@ -223,7 +223,7 @@ def _after_step(dt: Any, entry: Any, new: Any) -> Any:
 
 
 def _less(entry: Any, origin: Fields) -> Any:
-    """One step's entry of a history, its fields counted from `origin`."""
+    """The entry of a step in a history, its fields counted from `origin`."""
     if "field" not in entry:
         return entry
     moved = {name: entry["field"][name] - start for name, start in origin.items()}

@@ -40,11 +40,11 @@ def initial_state(
     """State at the start of a run, from values at the points.
 
     Args:
-        equation, stepper: what will evolve it.
+        equation, stepper: evolve the state.
         u: values `(component, x, y, z)` by field name; the bare array where the equation has one field. One component
             may come without its axis.
         t: time of the fields; may be traced.
-        seed: of the run's random key; none is kept if None.
+        seed: seed of the run's random key; None for a run without a key.
 
     Returns:
         Fields, history and states of forcings as coefficients or as values at the points, split over the devices as
@@ -57,7 +57,7 @@ def initial_state(
 
         IdleForcing: a forcing that multiplies modes of its field finds no energy in them. Not while tracing.
 
-        UnsolvedModes: what the equation of an unknown divides by vanishes for some modes. Not while tracing.
+        UnsolvedModes: the divisor in the equation of an unknown vanishes for some modes. Not while tracing.
 
     Raises:
         TypeError: an equation that the stepper cannot step.
@@ -121,12 +121,12 @@ _start_forcing = compiled(_make_forcing, keep_unused=True)
 
 
 def _field_storage(equation: AnyEquation) -> dict[str, Storage]:
-    """How the fields of a state are stored, by path in the state."""
+    """Storage of the fields of a state, by path in the state."""
     return {f"field/{name}": storage for name, storage in equation.field_storage().items()}
 
 
 def _history_storage(equation: AnyEquation, stepper: Stepper, history: Any) -> dict[str, Storage]:
-    """How the arrays of a stepper's history are stored, as the stepper declares it, by path in the state."""
+    """Storage of each array of the stepper's history, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
     numbers = [*equation.beside(), *([BUDGET] if budget_columns(equation) else [])]
     entries = {**fields, **dict.fromkeys(numbers, HOST)}
@@ -135,7 +135,7 @@ def _history_storage(equation: AnyEquation, stepper: Stepper, history: Any) -> d
 
 
 def _forcing_storage(equation: AnyEquation, states: Mapping[str, Any]) -> dict[str, Storage]:
-    """How the states of the forcings are stored, as each forcing declares it, by path in the state."""
+    """Storage of the states of the forcings, as each forcing declares it, by path in the state."""
     fields = equation.field_storage()
     declared: dict[str, Storage] = {}
     for name, forcing in equation.forcings().items():

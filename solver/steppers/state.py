@@ -16,23 +16,23 @@ from solver.steppers.storage import Declared, split_arrays
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, repr=False)
 class State:
-    """Everything a run needs to go on: a pytree, and exactly what a checkpoint holds.
+    """Everything a run needs to continue: a pytree, and exactly what a checkpoint holds.
 
     Args:
-        field: what the equation evolves, by name: coefficients, or values at the points for a `SplitEquation`.
-        history: what the stepper carries from step to step.
+        field: the equation's fields by name: coefficients, or values at the points for a `SplitEquation`.
+        history: values that the stepper carries from step to step.
         conserved: the conserved quantities at the start, against which drift is measured.
         energies: the equation's energies at the start.
         budget: integrals since the start of what changes them, by column of the series.
         key: random key of the run.
         forcing: state of each forcing, by field name.
-        statistics: what outputs sum up over time, by the name of the output.
+        statistics: sums of outputs over time, by the name of the output.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
         taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
         step: number of steps done.
-        t_reference, step_reference: where the counting of times began.
-        control: what the step control remembers, by the name of its class: dicts of numbers.
+        t_reference, step_reference: time and step from which times are counted.
+        control: memory of the step control, by the name of its class: dicts of numbers.
         rejected: number of steps that the step control made the run take again.
         box: the grid that the fields belong to, without its devices; static, so part of the pytree's structure. None
             for a state made by hand, whose grid nobody checks.
@@ -90,7 +90,7 @@ class State:
 
         Args:
             sums: arrays and numbers.
-            declared: what `storage.declare` found of each output's sums.
+            declared: the entries that `storage.declare` found for each output's sums.
         """
         if self.storage is None:
             return replace(self, statistics=dict(sums))
@@ -100,12 +100,12 @@ class State:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether a number is there, and neither traced, nor a shape, nor one of several."""
+    """True if a number is there, and neither traced, nor a shape, nor one of several."""
     return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct) and np.shape(value) == ()
 
 
 def _split(value: Any) -> str:
-    """How an array is split over devices, in words; empty where it is not, or where nobody knows yet."""
+    """The split of an array over devices, in words; empty for an array that is whole or whose split is unknown."""
     if isinstance(value, jax.core.Tracer) or not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
         return ""
     part = list(value.sharding.shard_shape(value.shape))

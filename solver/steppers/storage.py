@@ -1,4 +1,4 @@
-"""What the arrays of a state say of themselves: each is declared as modes, as points, or as numbers on the host.
+"""Declared storage of a state's arrays: as modes, as points, or as numbers on the host.
 
 An equation declares its fields, a stepper its history, a forcing its state, an output its sums. Everything else in a
 state is on the host. Nothing is told from shapes: an array that nobody declares is refused.
@@ -26,16 +26,16 @@ def path_in_state(path: Any) -> str:
 
 
 def declare(owner: str, method: str, place: str, tree: Any, declared: Any, grid: Grid) -> dict[str, Storage]:
-    """How the arrays of one part of a state are stored, by their paths in the state.
+    """Storage of the arrays of one part of a state, by their paths in the state.
 
     Args:
         owner: whose part it is, for messages.
-        method: of the owner, which declares it, for messages.
-        place: of the part in the state.
+        method: method of the owner, which declares it, for messages.
+        place: path of the part in the state.
         tree: the part, or its shapes.
-        declared: `Storage`, or a tree of them of which each entry stands for all that is below it in `tree`. None
-            stands for numbers, which need no storage.
-        grid: of the state.
+        declared: `Storage`, or a tree of them, each entry of which holds for all that is below it in `tree`. None
+            means numbers, which need no storage.
+        grid: grid of the state.
 
     Raises:
         TypeError: a tree of another form, an array that is not declared, or complex numbers on the host.
@@ -74,7 +74,7 @@ def _check(owner: str, method: str, name: str, shape: tuple[int, ...], how: Stor
 
 
 def split_arrays(*parts: Mapping[str, Storage]) -> Declared:
-    """What a state keeps of the storage of its parts: the arrays that are split over the devices."""
+    """Storage that a state keeps of its parts: the entries of arrays that are split over the devices."""
     return tuple(sorted((name, how) for part in parts for name, how in part.items() if how.is_split))
 
 
@@ -85,8 +85,8 @@ def place_as_declared(part: Any, declared: Mapping[str, Storage], grid: Grid) ->
 
     Args:
         part: entries of the state by name: `{"field": …, "history": …}`.
-        declared: how the arrays are stored, by path in the state; an array that has no entry is on the host.
-        grid: of the state.
+        declared: storage of the arrays, by path in the state; an array without an entry is on the host.
+        grid: grid of the state.
 
     Returns:
         The same entries: modes and points split over the devices, every other array whole on each device.

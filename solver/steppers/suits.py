@@ -1,4 +1,4 @@
-"""Whether a state is one that an equation and a stepper can go on from; said in one line where it is not."""
+"""Checks that an equation and a stepper can continue from a state; raises an error of one line otherwise."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _check_fields(equation: AnyEquation, fields: Any) -> None:
 
 
 def _lies_on(value: Any, mesh: Any) -> bool:
-    """Whether an array lies on a mesh's devices, or may be moved there: one being traced, or not committed."""
+    """True if an array lies on a mesh's devices, or may be moved there: one being traced, or not committed."""
     fixed = isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.committed
     return not fixed or not isinstance(mesh, Mesh) or value.devices() == set(mesh.devices.flat)
 

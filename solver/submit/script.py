@@ -23,7 +23,7 @@ class Job:
         overrides: `section.key=value`.
         nodes: number of nodes.
         time: limit of the run time in a form that Slurm knows; the partition's default if None.
-        requeues: whether the job puts itself back in the queue when its run stopped early.
+        requeues: True if the job puts itself back in the queue when its run stopped early.
         retries: number of times that it does so after a process was killed or crashed.
         options: more options of sbatch, by name; they override the site's.
         jobs: make the job an array of so many, which share the members of an ensemble.

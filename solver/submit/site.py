@@ -72,7 +72,7 @@ class Site(Section):
         if self.platform == "gpu" and self.gpus_per_node is None:
             raise ValueError("gpus_per_node is missing: platform = 'gpu' needs it")
         if self.platform == "cpu" and self.gpus_per_node is not None:
-            raise ValueError(f"gpus_per_node = {self.gpus_per_node}: platform = 'gpu' is needed beside it")
+            raise ValueError(f"gpus_per_node = {self.gpus_per_node} needs platform = 'gpu'")
         if self.cores_per_node is not None and self.cores_per_node < self.tasks_per_node:
             raise ValueError(
                 f"cores_per_node = {self.cores_per_node}: {self.tasks_per_node} or more are needed, one for each GPU"

@@ -26,7 +26,7 @@ class Candidate:
     Args:
         config: the run file.
         devices: number of devices.
-        gpu, across: whether the devices are GPUs, and of several hosts; this decides the meaning of `auto`.
+        gpu, across: True if the devices are GPUs, and of several hosts; this decides the meaning of `auto`.
     """
 
     config: Config
@@ -89,7 +89,7 @@ class Candidate:
         return replace(self, config=replace(self.config, devices=section))
 
     def fits(self) -> bool:
-        """Whether the grid can be split and transformed in this way."""
+        """True if the grid can be split and transformed in this way."""
         try:
             assemble.check_device_count(self.config, self.devices)
         except (ConfigError, ValueError):
@@ -134,7 +134,7 @@ def with_other_waves(base: Candidate) -> list[Candidate]:
 
 
 def with_other_engines(base: Candidate) -> list[Candidate]:
-    """Candidates with every engine that is installed and can do what the run file asks for.
+    """Candidates with every engine that is installed and can do what the run file needs.
 
     jaxdecomp cuts no exchange, and sends numbers as they are.
     """

@@ -36,10 +36,10 @@ class Trial:
         milliseconds: per step, for each round of the last session that it took part in.
         held: bytes that the compiled program needs on a device; None if the compiler does not say.
         exchanges: all-to-alls per step.
-        has_products: whether a step has functions of points, which can be computed in waves.
+        has_products: True if a step has functions of points, which can be computed in waves.
         failure: the reason why it cannot be used; empty if it can.
-        final: whether it took part in the last session, which decides.
-        ready: what a turn needs; None before the start and after the candidate has been dropped.
+        final: True if it took part in the last session, which decides.
+        ready: values needed for a turn; None before the start and after the candidate has been dropped.
     """
 
     candidate: Candidate
@@ -63,7 +63,7 @@ class Trial:
 
     @property
     def usable(self) -> bool:
-        """Whether it was timed and has not failed."""
+        """True if it was timed and has not failed."""
         return bool(self.milliseconds) and not self.failure
 
 

@@ -34,7 +34,7 @@ class Finding:
         computed: by this installation.
         expected: exact or published.
         within: largest allowed difference.
-        source: where `expected` is from.
+        source: origin of `expected`.
     """
 
     quantity: str
@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether the computed number is finite and close enough to the known one."""
+        """True if the computed number is finite and close enough to the known one."""
         return math.isfinite(self.computed) and abs(self.computed - self.expected) <= self.within
 
 
@@ -58,8 +58,8 @@ class Case(ABC):
         about: the problem in one line.
 
     Args:
-        quick: whether to run the small version, which takes seconds and has wider tolerances.
-        output: directory for checkpoints, from which a case that was stopped goes on; None to keep nothing.
+        quick: True for the small version, which takes seconds and has wider tolerances.
+        output: directory for checkpoints, from which a case that was stopped continues; None to keep nothing.
     """
 
     quick: bool = True
@@ -73,7 +73,7 @@ class Case(ABC):
         """Compute the case on all devices of this process, and compare with known values."""
 
     def directory(self, flow: str) -> Path | None:
-        """Where the states of one of the case's flows are kept; None if they are not."""
+        """Directory of the states of one of the case's flows; None if they are not stored."""
         return None if self.output is None else self.output / self.name / ("quick" if self.quick else "full") / flow
 
 
@@ -99,7 +99,7 @@ def states(
 ) -> list[State]:
     """States at the given times, in their order; include time 0 to get the first state.
 
-    With a directory, the way to each time is a run in a folder of its own, and one that is there goes on.
+    With a directory, the way to each time is a run in a folder of its own, and one that is there continues.
 
     Raises:
         BlowUp: the solution stopped being finite.

@@ -52,7 +52,7 @@ class Cylinders(Case):
 
 
 def _resistance(n: int, fraction: float) -> float:
-    """Of the steady flow that a force of 1 drives."""
+    """Resistance F/(μU) of the discs in the steady flow that a force of 1 drives."""
     grid = Grid((n, n), lengths=1.0, mesh=mesh_for(n))
     disc = Cylinder((0.5, 0.5), math.sqrt(fraction / math.pi))
     flow = NavierStokes(grid, viscosity=1.0, bodies=disc, forcing=Uniform((1.0, 0.0)), energy_budget=False)

@@ -112,7 +112,7 @@ class ForcedTurbulence(Case):
         change = series_of(flow, late)["energy"] - series_of(flow, early)["energy"]
         return [
             *self._long_run(),
-            Finding("power put in", given, power, 1e-3 * power, "what is asked for"),
+            Finding("power put in", given, power, 1e-3 * power, "the given power"),
             Finding("mean dissipation over the power", -taken / power, 1.0, 0.15, "a stationary state"),
             Finding("power in and out over the change of energy", (given + taken) * span - change, 0.0,
                     1e-4 * power * span, "exact"),

@@ -1,4 +1,4 @@
-"""What is proved on random modes: that a plan gives what stands in the text, and what N leaves as it is.
+"""Proofs on random modes: a plan gives the rates of change of the text, and N conserves a quadratic form.
 
 N keeps constraints, and quadratic forms whose change vanishes on every triad of modes p + q + r = 0.
 """
@@ -30,7 +30,7 @@ BROKEN = 1e-12  # of the same: terms that keep a constraint leave 3e-16
 
 
 def agrees(less: Reduced, plan: Plan[Row]) -> bool:
-    """Whether the rates of change by a plan are those of the text, for fields that meet the constraints."""
+    """True if the rates of change by a plan are those of the text, for fields that meet the constraints."""
     for samples in samples_of(less):
         of_text = Multilinear(less, samples)
         of_plan = Multilinear(less, samples, plan, of_text.functions)
@@ -71,7 +71,7 @@ def refuse_broken_constraints(less: Reduced) -> None:
 
 
 def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
-    """Whether a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved."""
+    """True if a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved."""
     fields = tuple(less.system.fields)
     if any(kind.is_complex for kind in less.system.kinds.values()):
         return False

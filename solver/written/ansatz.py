@@ -1,7 +1,7 @@
 """The problems of least squares that a system's quadratic terms pose.
 
-Terms are told apart where nothing ties them to each other: by rows that no projection mixes, by the groups of scalars
-that are multiplied, and by their constants. Each part is a small problem of its own.
+Terms are separated where nothing ties them to each other: by rows that no projection mixes, by the groups of
+multiplied scalars, and by their constants. Each part is a small problem of its own.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class _Part:
 
     Args:
         rows: which stand together.
-        is_coupled: whether they are projected together.
-        terms: of these rows.
-        columns: what matches them.
+        is_coupled: True if they are projected together.
+        terms: terms of these rows.
+        columns: products that match them.
     """
 
     rows: tuple[int, ...]
@@ -50,9 +50,9 @@ class Ansatz:
 
     Args:
         less: the system.
-        terms: of two linear factors; rows by their places.
+        terms: products of two linear factors; each names its row by number.
         choice: the inner fields.
-        factors: what is known of every factor in the terms.
+        factors: known properties of every factor in the terms.
         lengths: as how many derivatives parameters count, as the inner fields were measured with.
         samples: a few, to see what is tied to what.
     """
@@ -78,7 +78,7 @@ class Ansatz:
     # ---- what belongs together --------------------------------------------------------------------------------------
 
     def _independent(self, part: _Part) -> int:
-        """How many equations one sample gives for the same coefficients."""
+        """Number of equations that one sample gives for the same coefficients."""
         return rank(self.samples.at.changes[-1][:, list(part.rows)]) if part.is_coupled else 1
 
     def _parts(self) -> list[_Part]:
@@ -105,7 +105,7 @@ class Ansatz:
 
     @property
     def is_parametric(self) -> bool:
-        """Whether parameters stand inside linear expressions, where they cannot be told apart from them."""
+        """True if parameters stand inside linear expressions, where they cannot be distinguished from them."""
         return any(holds_parameters(inner.node) for inner in (*self.choice.inner, *self.factors.values()))
 
     def _factors(self, term: Term) -> list[Inner]:
@@ -123,7 +123,7 @@ class Ansatz:
     # ---- columns ----------------------------------------------------------------------------------------------------
 
     def _columns(self, rows: Sequence[int], terms: Sequence[Term], groups: set[tuple[int, int]]) -> list[Term]:
-        """Every product of inner fields of these groups under every operator that may stand before it."""
+        """Every product of inner fields of these groups under every operator that may be before it."""
         kinds = list(dict.fromkeys(kind for term in terms for kind in self._kinds(term)))
         columns = []
         for (i, a), (j, b) in combinations_with_replacement(enumerate(self.choice.inner), 2):
@@ -158,7 +158,7 @@ def _pairs(a: Inner, b: Inner) -> set[tuple[int, int]]:
 
 
 def _degrees(rest: float, is_exact: bool) -> list[int]:
-    """Numbers of derivatives that may stand before a product."""
+    """Numbers of derivatives that may be before a product."""
     whole = round(rest)
     if whole < 0 or abs(rest - whole) > 1e-6:
         return []

@@ -74,7 +74,7 @@ def _twice(rows: Mapping[Row, Node]) -> list[Row]:
 
 
 def _rate_apart(node: Node, moving: set[str]) -> tuple[Node, Node]:
-    """What dt acts on in a left-hand side, with all that acts on dt; and the terms without it."""
+    """The operand of dt in a left-hand side, with the operators that act on dt; and the terms without dt."""
 
     def take(part: Node) -> tuple[Node, Node] | None:
         if isinstance(part, Call) and part.function == "dt":

@@ -53,7 +53,7 @@ def _printed(read: Callable[..., Node | Line], text: Any, words: Mapping[str, Wo
 
 
 def canonical(node: Node | Line) -> str:
-    """What was read from a text, as a text in the language."""
+    """The tree that was read from a text, printed in the language."""
     if isinstance(node, Line):
         return f"{canonical(node.left)} = {canonical(node.right)}"
     return _part(node)[0]

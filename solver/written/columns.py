@@ -42,7 +42,7 @@ class Values:
     """A function of the fields at each point.
 
     Args:
-        inner: what is taken to the points, linear in the fields.
+        inner: expression that is taken to the points, linear in the fields.
         node: the function, in slots of these, parameters and coordinates.
     """
 
@@ -52,10 +52,10 @@ class Values:
 
 @dataclass(frozen=True)
 class Part:
-    """One number that a column is made of.
+    """A number that a column is made of.
 
     Args:
-        of: what is reduced.
+        of: expression that is reduced.
         by: `mean`, `max` or `min` over the box.
     """
 
@@ -68,7 +68,7 @@ class Column:
     """A column of the series.
 
     Args:
-        node: what is made of the parts, in slots of them, parameters, and names of columns before this one.
+        node: expression of the parts, as slots, of parameters, and of names of columns before this one.
         parts: numbers for the whole box.
     """
 
@@ -82,7 +82,7 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
     Args:
         text: a density; or an expression without fields outside of `mean(f)`, `max(f)` and `min(f)`.
         less: the system without its unknowns.
-        others: columns whose names may stand in it.
+        others: columns whose names may be in it.
 
     Raises:
         WrittenError: fields outside of these, or an extreme of what is known mode by mode only.
@@ -115,7 +115,7 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
 
 
 def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
-    """What is made of numbers for the whole box, and of parameters, in components.
+    """An expression of numbers for the whole box and of parameters, in components.
 
     Args:
         node: as it was read, without definitions.
@@ -129,12 +129,14 @@ def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
     for part in node.walk():
         if isinstance(part, Name) and part.name not in numbers:
             if part.name in {*system.fields, *system.unknowns, *system.definitions}:
-                raise part.place.error(f"{part.name!r} beside max, min or another column: mean({part.name}) is needed")
+                raise part.place.error(
+                    f"{part.name!r} together with max, min or another column: mean({part.name}) is needed"
+                )
             if part.name in COORDINATES:
-                raise part.place.error(f"{part.name} beside max, min or another column: {NUMBERS}")
+                raise part.place.error(f"{part.name} together with max, min or another column: {NUMBERS}")
         refuse_of_equations(part)
         if isinstance(part, Call) and part.function in ACT_ON_FIELDS:
-            raise part.place.error(f"{part.function} beside max, min or another column: {NUMBERS}")
+            raise part.place.error(f"{part.function} together with max, min or another column: {NUMBERS}")
     kinds = {**system.kinds, **dict.fromkeys(numbers, SCALAR)}
     kind = kind_of(node, kinds, less.dimensions, system.functions)
     if kind.order:
@@ -149,7 +151,7 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
     """An expression in components of the fields as a function at the points; the place is shown in messages.
 
     Raises:
-        WrittenError: a derivative of a product stands in it.
+        WrittenError: a derivative of a product is in it.
     """
     fields, inner = set(less.system.fields), list[Node]()
     functions = {*POINTWISE, "conj", "real", "imag", "cause", *less.system.functions}
@@ -174,10 +176,10 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
 
 
 def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part, ...]:
-    """What a mean would be if nothing in it cancelled: the sum of these; none for what cannot cancel.
+    """Size of a mean if nothing in it cancelled: the sum of these; empty for a mean that cannot cancel.
 
     Each term of the density counts with its modulus: a squared term as it is, others at each point.
-    Names of other columns in the text of one stand for their texts.
+    Names of other columns in the text of one mean their texts.
     """
     whole, parts = read_expression(text, less.system.functions), []
     density = in_scalars(_without_columns(whole, less, others), less)

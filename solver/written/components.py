@@ -64,8 +64,8 @@ def written_out(node: Node, kinds: Mapping[str, Kind], dimensions: int) -> Compo
 
     Args:
         node: the expression, with definitions written out.
-        kinds: of fields, unknowns and parameters, by name; constants need none.
-        dimensions: of space.
+        kinds: kinds of fields, unknowns and parameters, by name; constants need none.
+        dimensions: number of dimensions of space.
     """
     return _Writer(kinds, dimensions).all(node)
 
@@ -207,7 +207,7 @@ class _Writer:
         return Components(left.order + right.order - 2, entries)
 
     def taken(self, of: Components, along: int) -> Components:
-        """One entry of the first index."""
+        """An entry of the first index."""
         return Components(of.order - 1, {i[1:]: node for i, node in of.entries.items() if i[0] == along})
 
     # ---- operators and functions --------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class _Writer:
         return Components(of.order - 1, entries)
 
     def turned(self, pair: Callable[[int, int], Node]) -> Components:
-        """What is antisymmetric in two indices: a vector in three dimensions, a scalar in two."""
+        """The antisymmetric part in two indices: a vector in three dimensions, a scalar in two."""
         component = lambda i, j: plus((pair(i, j), minus(pair(j, i))))  # noqa: E731
         if len(self.axes) == 2:
             return Components(0, {(): component(0, 1)})

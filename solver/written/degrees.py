@@ -44,12 +44,12 @@ def degree(node: Node, fields: Collection[str]) -> float:
 
 
 def is_constant(node: Node, fields: Collection[str]) -> bool:
-    """Whether a node is a number for the whole box: without fields, coordinates, products and operators on modes."""
+    """True if a node is a number for the whole box: without fields, coordinates, products and operators on modes."""
     return degree(node, fields) == 0 and not (holds_place(node) or node.slots or holds_operator(node))
 
 
 def holds_operator(node: Node) -> bool:
-    """Whether anything in a node acts on modes."""
+    """True if anything in a node acts on modes."""
     return bool(node.calls(*OPERATORS)) or any(isinstance(part, Derivative | Solved) for part in node.walk())
 
 
@@ -62,7 +62,7 @@ def holds_time(node: Node) -> bool:
 
 
 def is_scalar_of(node: Node, fields: Collection[str]) -> bool:
-    """Whether a node is a scalar of one of the named fields."""
+    """True if a node is a scalar of one of the named fields."""
     return isinstance(node, Name | Entry) and node.name in fields
 
 

@@ -1,4 +1,4 @@
-"""The inner fields that a search chooses from: what stands in the text under products, and derivatives of fields."""
+"""The inner fields that a search chooses from: what is in the text under products, and derivatives of fields."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SINGLE = 12  # with so many scalars or fewer, each is chosen by itself
 
 @dataclass(frozen=True)
 class Inner:
-    """One scalar that can be taken to the points.
+    """A scalar that can be taken to the points.
 
     Args:
         node: linear in the fields.
         order: number of derivatives, of large wavenumbers; −2 of an inverse Laplacian.
-        is_homogeneous: whether the order holds for all wavenumbers.
+        is_homogeneous: True if the order holds for all wavenumbers.
         groups: which groups of scalars it is made of.
-        is_given: whether other terms need it in any case.
+        is_given: True if other terms need it in any case.
     """
 
     node: Node
@@ -83,7 +83,7 @@ def dictionary(
 
 
 def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
-    """What linear expressions are made from, with derivatives of the fields in them."""
+    """The parts that linear expressions are made from, with derivatives of the fields in them."""
     fields, found = set(less.system.fields), dict[Node, None]()
     for factor in factors:
         found |= dict.fromkeys(_inside(factor, fields))
@@ -104,7 +104,7 @@ def _inside(node: Node, fields: Collection[str]) -> list[Node]:
 
 
 def _is_derivative(node: Node) -> bool:
-    """Whether a node is a derivative, or a sum of such as a component of a curl."""
+    """True if a node is a derivative, or a sum of such as a component of a curl."""
     node = node.of if isinstance(node, Negative) else node
     return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
 
@@ -120,7 +120,7 @@ def _derivatives(name: str, less: Reduced) -> list[Node]:
 
 
 def _shape(node: Node) -> str:
-    """What is equal for components of one thing: the expression without its sign, indices and axes."""
+    """A key that is equal for components of one thing: the expression without its sign, indices and axes."""
 
     def blank(part: Node) -> Node:
         part = part.map_children(blank)

@@ -1,7 +1,7 @@
 """Unknowns, eliminated mode by mode: what is left gives the rate of change of every scalar of the fields.
 
 M ∂t u = S u + G p + N(u),  0 = C u + D p + K(u): an unknown with a column in D is diagnosed, by Gaussian elimination on
-symbols, and stands for its expression wherever it is used. The others are multipliers: they keep what is left of the
+symbols, and means its expression wherever it is used. The others are multipliers: they keep what is left of the
 constraints, C ∂t u = 0. For ∇·u = 0 and a pressure that is the Leray projection.
 """
 
@@ -49,8 +49,8 @@ class Reduced:
 
     Args:
         system: as it was read.
-        dimensions: of space.
-        scalars: of the fields, one after another.
+        dimensions: number of dimensions of space.
+        scalars: scalars of the fields, one after another.
         right: the right-hand sides, with their causes; diagnosed unknowns are written out in them and below.
         linear: S, by row and scalar.
         rest: N, by row.
@@ -102,7 +102,7 @@ class Reduced:
         """M⁻¹ of right-hand sides.
 
         Raises:
-            WrittenError: rates of change that cannot be told apart.
+            WrittenError: rates of change that cannot be distinguished.
         """
         solution = eliminated(self.mass, rows, self.scalars, self.dimensions)
         if solution.rest or solution.free:
@@ -111,7 +111,7 @@ class Reduced:
 
     @cached_property
     def _pushes(self) -> dict[Node, dict[Node, Node]]:
-        """What a multiplier of 1 adds to the rate of each scalar, by scalar and multiplier."""
+        """The rate that a multiplier of 1 adds to each scalar, by scalar and multiplier."""
         pushes: dict[Node, dict[Node, Node]] = {scalar: {} for scalar in self.scalars}
         for multiplier in dict.fromkeys(unknown for _, unknown in self.gradients):
             column = {row: self.gradients.get((row, multiplier), ZERO) for row in self.rest}
@@ -152,7 +152,7 @@ class Reduced:
 
 
 def rows_of(symbols: Symbols, rows: Iterable[Row]) -> dict[Row, Node]:
-    """What symbols make of the scalars that they act on, as an expression for each row."""
+    """The result of symbols on the scalars that they act on, as an expression for each row."""
     terms: dict[Row, list[Node]] = {row: [] for row in rows}
     for (row, scalar), symbol in symbols.items():
         terms[row].append(applied(symbol, scalar))
@@ -164,10 +164,10 @@ def reduced(system: System, dimensions: int) -> Reduced:
 
     Args:
         system: that was read.
-        dimensions: of space, one of the system's.
+        dimensions: number of dimensions of space, one of the system's.
 
     Raises:
-        WrittenError: an unknown that no equation determines or that stands in a product without being diagnosed, or a
+        WrittenError: an unknown that no equation determines or that is in a product without being diagnosed, or a
             constraint that is not linear in the fields.
     """
     apart, kinds = arranged(system, dimensions), system.kinds
@@ -221,7 +221,7 @@ def _in_fields(values: Mapping[Node, Node], rest: Mapping[Row, Node], system: Sy
     """Expressions of unknowns with those of other unknowns written out.
 
     Raises:
-        WrittenError: an unknown that needs itself, since it stands in a product that differs from point to point.
+        WrittenError: an unknown that needs itself, since it is in a product that differs from point to point.
     """
     done: dict[Node, Node] = {}
 
@@ -231,7 +231,7 @@ def _in_fields(values: Mapping[Node, Node], rest: Mapping[Row, Node], system: Sy
             line = system.lines[row[0]]
             raise line.left.place.error(
                 f"the unknown {named(unknown)!r} needs itself, in a function or times a place, the time or a field: "
-                "unknowns are solved for mode by mode, so that numbers and parameters alone may stand before them"
+                "unknowns are solved for mode by mode, so that only numbers and parameters may multiply them"
             )
         for inner in dict.fromkeys(part for part in values[unknown].walk() if part in values):
             if inner not in done:
@@ -249,7 +249,7 @@ def _refuse_multipliers_in_products(system: System, rest: Mapping[Row, Node], mu
         for part in node.walk():
             if part in multipliers:
                 place = system.lines[row[0]].right.place
-                raise place.error(f"{named(part)!r} stands in a product, and no equation without dt gives it")
+                raise place.error(f"{named(part)!r} is in a product, and no equation without dt gives it")
 
 
 def named(scalar: Node) -> str:
@@ -286,10 +286,10 @@ def replaced(node: Node, by: Mapping[Node, Node]) -> Node:
 
 @dataclass(frozen=True)
 class Elimination:
-    """What linear equations of symbols give.
+    """The solution of linear equations of symbols.
 
     Args:
-        values: the expression of each column that could be solved for; columns that are free may stand in it.
+        values: the expression of each column that could be solved for; columns that are free may be in it.
         rest: right-hand sides of rows that are left without any column; they are zero where the rows can be met.
         free: columns that no row determines.
     """
@@ -313,9 +313,9 @@ def eliminated(
     Args:
         matrix: symbols; those that are not there are zero.
         right: expressions.
-        columns: what is solved for.
-        dimensions: of space.
-        texts: of the rows, for messages.
+        columns: the unknowns of the equations.
+        dimensions: number of dimensions of space.
+        texts: texts of the rows, for messages.
 
     Raises:
         WrittenError: a pivot that vanishes for modes that are constant along some axes only.

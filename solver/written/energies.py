@@ -28,7 +28,7 @@ CANCELS = 1e-9  # of the size of what cancels
 
 @dataclass(frozen=True)
 class Square:
-    """One term of a quadratic form: a number times the mean of left* right.
+    """A term of a quadratic form: a number times the mean of left* right.
 
     Args:
         number: without fields.
@@ -46,10 +46,10 @@ class Energy:
 
     Args:
         squares: the terms of its mean over the box.
-        causes: what linear terms in L change it, by name.
+        causes: linear terms in L that change it, by name.
         outside: the same of linear terms that the text keeps out of L.
         linear: the rest of L, if it changes it.
-        nonlinear: whether the rest of N changes it.
+        nonlinear: True if the rest of N changes it.
     """
 
     squares: tuple[Square, ...]
@@ -65,7 +65,7 @@ def names_of_squares(fields: Collection[str]) -> list[str]:
 
 
 def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
-    """The components of an expression beside the equations, with definitions written out, in the fields alone.
+    """The components of an expression outside the equations, with definitions written out, in the fields alone.
 
     Raises:
         WrittenError: another order than that of scalars (0) or of vectors (1).
@@ -83,25 +83,25 @@ def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
 
 
 def refuse_of_equations(node: Node) -> None:
-    """Refuse the time and rates of change, which stand in equations alone."""
+    """Refuse the time and rates of change, which are in equations alone."""
     if node == Name("t"):
-        raise node.place.error("t beside the equations: energies and columns are functions of the fields alone")
+        raise node.place.error("t outside the equations: energies and columns are functions of the fields alone")
     if isinstance(node, Call) and node.function == "dt":
-        raise node.place.error("dt stands on the left of an equation alone")
+        raise node.place.error("dt may be on the left of an equation alone")
 
 
 def _refuse_unknowns_of_time(node: Node, entries: Iterable[Node], less: Reduced) -> None:
-    """Refuse unknowns whose own equations hold the time: what stands beside the equations is not given it."""
+    """Refuse unknowns whose own equations hold the time: an expression outside the equations is not given it."""
     for part in (part for entry in entries for part in entry.walk()):
         if part in less.diagnosed and holds_time(less.diagnosed[part]):
             raise node.place.error(
-                f"{key_of(part)[0]!r} beside the equations: t stands in the equation that gives it, and energies, "
+                f"{key_of(part)[0]!r} outside the equations: t is in the equation that gives it, and energies, "
                 "columns, vectors and rates are functions of the fields alone"
             )
 
 
 def in_scalars(node: Node, less: Reduced) -> Node:
-    """A scalar expression beside the equations, in components of the fields alone."""
+    """A scalar expression outside the equations, in components of the fields alone."""
     return components_of(node, less, 0)[0]
 
 
@@ -111,7 +111,7 @@ def scalar_of(text: str, less: Reduced) -> Node:
 
 
 def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
-    """The components of a vector beside the equations, linear in the fields.
+    """The components of a vector outside the equations, linear in the fields.
 
     Raises:
         WrittenError: it is not.
@@ -142,7 +142,7 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
         parts = node.calls("real", "imag")
         raise node.place.error(
             "an energy is quadratic in the fields: sums of products of two that are linear in them"
-            + (f"; {parts[0].function}(…) is not, and stands in columns of the series alone" if parts else "")
+            + (f"; {parts[0].function}(…) is not: it may be used in columns of the series alone" if parts else "")
         )
     return squares
 
@@ -172,7 +172,7 @@ def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
 
 
 def depends_on_place(node: Node) -> bool:
-    """Whether a coordinate stands in an expression, but for those that name the axes of an operator."""
+    """True if a coordinate is in an expression, but for those that name the axes of an operator."""
     if isinstance(node, Call) and node.function in OPERATORS:
         return depends_on_place(node.arguments[0])
     return holds_place(node) and (not node.children or any(map(depends_on_place, node.children)))
@@ -199,7 +199,7 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
 
 
 def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
-    """Whether an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
+    """True if an expression is linear in the fields, mode by mode: conj, real and imag join a mode and its opposite."""
     return degree(node, fields) == 1 and not node.calls("conj", "real", "imag")
 
 
@@ -210,7 +210,7 @@ def _square(number: Node, left: Node, right: Node) -> Square:
 
 
 def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
-    """Whether a product of real fields, or a squared modulus, and no product of complex ones without conjugation."""
+    """True for a product of real fields or a squared modulus; False for complex fields without conjugation."""
     are_complex = less.system.are_complex(left.names | right.names)
     return are_complex == {False} or (are_complex == {True} and isinstance(base, Call) and base.function == "abs")
 
@@ -248,7 +248,7 @@ def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
 
 
 def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
-    """What changes a quadratic form: linear terms, as `causes_of` gives them, and N, where it is nonlinear."""
+    """The terms that change a quadratic form: linear terms, as `causes_of` gives them, and N where it is nonlinear."""
     balance = _Balance(squares, less)
     inside, outside = (
         {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes

@@ -17,7 +17,7 @@ def _infix(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
 
 
 class Expression:
-    """A part of an equation, which stands for its text; operators join expressions and numbers.
+    """A part of an equation and its text; operators join expressions and numbers.
 
     Args:
         text: as in an equation.

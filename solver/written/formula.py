@@ -189,20 +189,20 @@ class _Writer:
 
 
 def _without_remark(node: Node) -> Node:
-    """What a remark is made of, without the remark."""
+    """The expression inside a remark."""
     while isinstance(node, Call) and node.function in REMARKS:
         node = node.arguments[REMARKS[node.function]]
     return node
 
 
 def _as_call(node: Node) -> Node:
-    """A node without its remark; a derivative that was written out, as it stands in a text."""
+    """A node without its remark; a derivative that was written out, as it is in a text."""
     node = _without_remark(node)
     return Call(f"d{'xyz'[node.axis]}", (node.of,)) if isinstance(node, Derivative) else node
 
 
 def _is_open(node: Node) -> bool:
-    """Whether an expression ends with what an operator acts on, or with a vector of a product of two."""
+    """True if an expression ends with what an operator acts on, or with a vector of a product of two."""
     match _without_remark(node):
         case Product(_, right):
             return _is_open(right)

@@ -1,7 +1,7 @@
-"""How few scalars have to be taken back from the points, and which: products that modes need in combinations are one.
+"""Finds the fewest scalars to take back from the points: products that modes need in combinations are one.
 
 R(k) Σ A(k) f = R(k) Σ A'(k) F with fewer F, each a sum of f with constant coefficients: their number is the rank of R A
-over all k. Constants that are no plain numbers stand before F, or inside it where that costs less: nothing is divided
+over all k. Constants that are no plain numbers are before F, or inside it where that costs less: nothing is divided
 by them.
 """
 
@@ -28,10 +28,10 @@ Vectors: TypeAlias = Mapping[Key, np.ndarray]
 
 @dataclass(frozen=True)
 class Combination:
-    """What is taken back.
+    """The scalars that are taken back from the points.
 
     Args:
-        keys: what is made at the points, with the constants that stand inside.
+        keys: expressions at the points, with the constants that are inside.
         pivots: places of those that lead a combination.
         mix: by combination and key.
         outside: products whose constants stand outside.

@@ -1,4 +1,4 @@
-"""Whether the linear part of a text amplifies ever shorter waves ever faster, so that no solution depends on its start.
+"""Finds linear parts that amplify ever shorter waves ever faster, so that no solution depends on its start.
 
 Such a text has a wrong sign more often than not: −ν∇²u for ν∇²u. Whatever the grid, its shortest waves grow first, and
 more points make it worse. Waves in a band may grow, as those of Kuramoto–Sivashinsky do.

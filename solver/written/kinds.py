@@ -1,4 +1,4 @@
-"""What an expression is: scalar, vector or tensor, real or complex; and whether its parts fit together."""
+"""Kinds of expressions: scalar, vector or tensor, real or complex; checks that their parts fit together."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ SAME = ("lap", "inverse_lap", "dx", "dy", "dz", "conj", "dt", "mean")  # what th
 
 @dataclass(frozen=True)
 class Kind:
-    """What an expression is at each point.
+    """The kind of an expression at each point.
 
     Args:
         order: number of indices: 0 of a scalar, 1 of a vector, 2 of a tensor.
-        is_complex: whether its values may be complex.
-        is_symmetric: of a name, whether it stands for a tensor that is symmetric.
-        is_guessed: of a name, whether it is a parameter of which nothing is said.
+        is_complex: True if its values may be complex.
+        is_symmetric: True for the name of a symmetric tensor.
+        is_guessed: True for the name of a parameter whose kind is not declared.
     """
 
     order: int = 0
@@ -73,12 +73,12 @@ SCALAR, VECTOR, GUESSED = Kind(0), Kind(1), Kind(0, is_guessed=True)
 
 @dataclass(frozen=True)
 class Rule:
-    """What an operator makes of the orders of its operands.
+    """The order of an operator's result, from the orders of its operands.
 
     Args:
         order: from the number of dimensions and the orders; None where they do not fit.
-        needed: of the operands, for messages.
-        in_space: whether the number of dimensions matters.
+        needed: kind that the operands must have, for messages.
+        in_space: True if the number of dimensions matters.
     """
 
     order: Callable[..., int | None]
@@ -116,7 +116,7 @@ def kind_of(node: Node, names: Mapping[str, Kind], dimensions: int, functions: C
     Args:
         node: the expression.
         names: kinds of fields, unknowns, definitions and parameters.
-        dimensions: of space, one to three.
+        dimensions: number of dimensions of space, one to three.
         functions: names of the user's functions: each of scalars, and gives one.
 
     Raises:
@@ -181,13 +181,13 @@ class _Checker:
         return kind
 
     def product(self, node: Node, left: Kind, right: Kind) -> Kind:
-        """Of a product with `*`, of which at least one factor is a scalar."""
+        """The kind of a product with `*`, of which at least one factor is a scalar."""
         if left.order and right.order:
             raise node.place.error(f"{left} times {right}: @, dot, cross or outer is needed")
         return Kind(left.order + right.order, left.is_complex or right.is_complex)
 
     def power(self, node: Power) -> Kind:
-        """Of a power: the exponent is a real number, or a parameter or a constant without a place in space."""
+        """The kind of a power: the exponent is a real number, or a parameter or a constant without a place in space."""
         base, exponent = self.scalar(node.base, "what is raised to a power"), node.exponent
         inner = exponent.of if isinstance(exponent, Negative) else exponent
         plain = isinstance(inner, Number) or (isinstance(inner, Quotient) and all(map(_is_number, inner.children)))
@@ -234,7 +234,7 @@ class _Checker:
             _check_remark(node)
             return self.kind(arguments[-1])
         if name in ("integ", "penalise"):  # those of equations are read before
-            raise node.place.error(f"{name} stands in an equation alone, not in a definition or a column")
+            raise node.place.error(f"{name} may be used in an equation alone, not in a definition or a column")
         if name in SAME:
             return self.kind(arguments[0])
         if name in ("fraclap", "helmholtz"):
@@ -253,15 +253,15 @@ class _Checker:
                 raise node.place.error(f"{function} along {name}: one of {known} is needed, each once")
 
     def pointwise(self, node: Call) -> Kind:
-        """Of a function of numbers, applied at each point."""
+        """The kind of a function of numbers, applied at each point."""
         name, arguments = node.function, node.arguments
         if name == "where":
             condition, *values = arguments
             assert isinstance(condition, Comparison)
             for side in (condition.left, condition.right):
                 if self.scalar(side, "what is compared").is_complex:
-                    raise side.place.error("what is compared is complex: a real scalar is needed")
-            return self.alike(tuple(values), "chosen beside")
+                    raise side.place.error("a complex scalar is compared: a real scalar is needed")
+            return self.alike(tuple(values), "chosen with")
         kinds = [self.scalar(argument, f"an argument of {name}") for argument in arguments]
         is_complex = any(kind.is_complex for kind in kinds)
         if name in EXTREMES and len(arguments) == 1:
@@ -271,7 +271,7 @@ class _Checker:
         return Kind(0, is_complex and name != "abs")
 
     def fitting(self, node: Call) -> Kind:
-        """Of an operator whose operands have to be of certain orders."""
+        """The kind of an operator whose operands have to be of certain orders."""
         rule, kinds = RULES[node.function], list(map(self.kind, node.arguments))
         order = rule.order(self.dimensions, *(kind.order for kind in kinds))
         if order is None:

@@ -23,7 +23,7 @@ from solver.written.vocabulary import POINTWISE
 
 
 def leading_order(symbol: Node, axis: int) -> Node | None:
-    """What stands before the highest power of a wavenumber along an axis, in parameters; None if that is not known.
+    """Coefficient of the highest power of a wavenumber along an axis, in parameters; None if it is not known.
 
     ∂ along the axis is the wavenumber, without its i. Terms of a sum that cancel at this order are not seen to: the
     caller compares with a number.

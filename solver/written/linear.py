@@ -1,7 +1,7 @@
 """The linear part of right-hand sides: what is of degree one in the fields, with the same coefficients everywhere.
 
 It becomes a symbol for each pair of a row and a scalar that it acts on: an expression in which the scalar is 1, ∂ along
-an axis stands for i k, and `lap` for −k². What is left is for a plan.
+an axis means i k, and `lap` for −k². What is left is for a plan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LinearPart(Generic[Row]):
 
     Args:
         symbols: by row and by the scalar that it acts on; pairs that are not there are zero.
-        rest: what is left of each row.
+        rest: terms of each row that remain.
         left_out: terms of degree one in the rest, each with the reason.
     """
 

@@ -32,7 +32,7 @@ ROUNDED = 1e-13  # of the size of the terms beside them
 
 @dataclass(frozen=True)
 class Matrices:
-    """Of each mode: ∂t u = R (S u + N) for fields that meet C u = 0.
+    """Matrices of each mode: ∂t u = R (S u + N) for fields that meet C u = 0.
 
     Args:
         changes: R `(mode, scalar, row)`.
@@ -133,7 +133,7 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
 
 
 def _along_rows(*factors: np.ndarray) -> np.ndarray:
-    """How large the terms of each row of a product of matrices are, at most, `(1, row, 1)`.
+    """Bound of the terms of each row of a product of matrices, `(1, row, 1)`.
 
     Not mode by mode: entries that are zero at one mode are rounding there themselves.
     """
@@ -141,12 +141,12 @@ def _along_rows(*factors: np.ndarray) -> np.ndarray:
 
 
 def _is_zero(values: np.ndarray, size: np.ndarray | float, beside: np.ndarray | float = 0.0) -> bool:
-    """Whether matrices are rounding alone.
+    """True if matrices are rounding alone.
 
     Args:
         values: `(mode, row, column)`.
-        size: of the terms that cancel in them.
-        beside: of terms that do not enter them but for rounding.
+        size: size of the terms that cancel in the matrices.
+        beside: size of other terms, which leave their rounding in the matrices.
     """
     return bool(np.all(np.abs(values) <= EQUAL * size + ROUNDED * beside))
 
@@ -197,7 +197,7 @@ def without_divergence(less: Reduced) -> set[str]:
 
 
 def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
-    """Whether a constraint is ∇·u = 0, but for a factor."""
+    """True if a constraint is ∇·u = 0, but for a factor."""
     if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
         return False
     modes = random_modes(less.dimensions)

@@ -1,4 +1,4 @@
-"""How names, numbers and operators are printed: in Unicode, for a terminal, and in LaTeX, for a page."""
+"""Printed forms of names, numbers and operators: in Unicode, for a terminal, and in LaTeX, for a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLOSE = re.compile(r"(.*[ )½])?([^\W\d_]?[⁰-⁹²³¹]*|[½)])")  # stands cl
 
 @dataclass(frozen=True)
 class Notation:
-    """How the parts of a formula are written: signs, and functions of parts that are printed already."""
+    """Printed forms of the parts of a formula: signs, and functions of parts that are printed already."""
 
     name: Callable[[str], str]
     power: Callable[[str, str, bool], str]  # of a base and an exponent, and whether the exponent holds together

@@ -32,14 +32,14 @@ WORD = "penalise"
 
 
 def _told_later(*at: Any) -> Any:
-    raise TypeError("what bodies do at the points is told by an equation that has some")
+    raise TypeError("the effect of bodies at the points is known to an equation with bodies")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = dict.fromkeys((STRENGTH, *SOURCES), _told_later)
 
 
 def is_of_obstacles(function: str) -> bool:
-    """Whether a function says what bodies and sponges do."""
+    """True if a function says what bodies and sponges do."""
     return function in FUNCTIONS or function.startswith(OF_SCALARS)
 
 
@@ -69,8 +69,8 @@ def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditio
 
     Args:
         line: the equation.
-        dimensions: of space.
-        move: whether bodies draw the velocity towards another one than zero.
+        dimensions: number of dimensions of space.
+        move: True if bodies draw the velocity towards another one than zero.
         conditions: name of a scalar, and `fixed` or `sealed`, of all bodies together.
     """
     at = tuple(map(Name, [*"xyz"[:dimensions], "t"]))
@@ -91,7 +91,7 @@ def with_penalties(line: Line, dimensions: int, move: bool, conditions: Conditio
 def _of_scalar(
     c: Node, diffusivity: Node, conditions: Conditions, force: Callable[[str], Node], vectors: tuple[str, ...]
 ) -> Node:
-    """What bodies do to a scalar of this name, if any of them does anything."""
+    """The term that bodies add to a scalar of this name, if there is one."""
     name, terms = c.name if isinstance(c, Name) else "", list[Node]()
     if (name, "fixed") in conditions:
         terms += [Negative(Product(force(FIXED + name), c)), force(FIXED_AT + name)]

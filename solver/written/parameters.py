@@ -1,6 +1,6 @@
 """Parameters inside linear operators: a plan may need them outside, and they set the scale of lengths.
 
-Where lap − κ² stands in an operator, κ counts as one derivative: an expression is homogeneous if wavenumbers and κ grow
+Where lap − κ² is in an operator, κ counts as one derivative: an expression is homogeneous if wavenumbers and κ grow
 together. So fewer products are possible than without dimensional analysis.
 """
 
@@ -19,7 +19,7 @@ Lengths: TypeAlias = Mapping[tuple[str, tuple[int, ...]], float]  # of a paramet
 
 
 def holds_parameters(node: Node) -> bool:
-    """Whether an operator in a linear expression has parameters inside."""
+    """True if an operator in a linear expression has parameters inside."""
     for part in node.walk():
         inside = (part.by,) if isinstance(part, Solved) else part.arguments[1:] if isinstance(part, Call) else ()
         if any(argument.names for argument in inside):
@@ -58,7 +58,7 @@ def order_of(constants: tuple[Node, ...], of: Lengths) -> float:
 def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
     """The constants inside an operator, each with the number of derivatives that it counts as.
 
-    All terms of a symbol count alike: in lap − κ², κ² stands for two derivatives; in 1 − λ lap, λ for two fewer.
+    All terms of a symbol count alike: in lap − κ², κ² means two derivatives; in 1 − λ lap, λ for two fewer.
     """
     match part:
         case Call("helmholtz", (_, argument)):

@@ -36,11 +36,11 @@ NO_FUNCTIONS: Mapping[str, Word] = MappingProxyType({})
 
 
 def read_line(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
-    """One equation.
+    """The tree of an equation, read from its text.
 
     Args:
         text: with one `=`.
-        functions: of the user's, by name, besides those of the language.
+        functions: the user's functions by name, in addition to the functions of the language.
 
     Raises:
         WrittenError: the message shows the place in the text, and says what is needed there.
@@ -56,7 +56,7 @@ def read_line(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
 
 
 def read_expression(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Node:
-    """One expression, without `=`.
+    """The tree of an expression, without `=`.
 
     Raises:
         WrittenError: as `read_line`.
@@ -83,7 +83,7 @@ def _one_line(text: Any) -> str:
 
 
 class _Reader:
-    """Reads one text; knows where each node of Python's tree stands in it."""
+    """Reads one text; knows where each node of Python's tree is in it."""
 
     def __init__(self, text: str, functions: Mapping[str, Word]) -> None:
         self.text, self.words = text, {**WORDS, **functions}
@@ -95,7 +95,7 @@ class _Reader:
         self.part = part.strip()
         self.start = start + len(part) - len(part.lstrip())
         if not self.part:
-            raise Place(self.text, start, stop).error("nothing stands here: an expression is needed")
+            raise Place(self.text, start, stop).error("nothing is here: an expression is needed")
         if "^" in self.part:
             at = self.text.index("^", self.start)
             raise Place(self.text, at, at + 1).error("^ is no power here: ** is needed, as in u**2")
@@ -116,7 +116,7 @@ class _Reader:
             raise Place(self.text, start, stop).error(message) from None
 
     def place(self, node: ast.expr) -> Place:
-        """Where a node stands; Python counts bytes."""
+        """Place of a node in the text; Python counts bytes."""
         encoded = self.part.encode()
         characters = lambda count: len(encoded[:count].decode(errors="ignore"))  # noqa: E731
         start, stop = characters(node.col_offset), characters(node.end_col_offset or node.col_offset)

@@ -22,7 +22,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Plan(Generic[Row]):
-    """How right-hand sides are evaluated with transforms.
+    """A way to evaluate right-hand sides with transforms.
 
     Args:
         inner: the scalars that are taken to the points: linear in the fields, and in products of lower levels.
@@ -40,11 +40,11 @@ class Plan(Generic[Row]):
         return len(self.inner), len(self.products)
 
     def held(self, slot: Slot) -> Node:
-        """What a slot stands for."""
+        """The expression that a slot means."""
         return (self.inner if slot.holds == "inner" else self.products)[slot.number]
 
     def without_slots(self, node: Node) -> Node:
-        """An expression with what its slots stand for in place of them."""
+        """An expression with its slots replaced by their expressions."""
         return replaced(node, {slot: self.without_slots(self.held(slot)) for slot in node.slots})
 
     def level(self, slot: Slot) -> int:
@@ -67,7 +67,7 @@ class Plan(Generic[Row]):
 
 
 def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:
-    """The plan that does what stands in the text: no identity is used, so that aliasing is that of the text, too.
+    """The plan that does what is in the text: no identity is used, so that aliasing is that of the text, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
     product.
@@ -94,7 +94,7 @@ class Planner:
         return is_constant(node, self.fields)
 
     def is_spectral(self, node: Node) -> bool:
-        """Whether a node can be worked out mode by mode: linear in the fields with constant coefficients."""
+        """True if a node can be worked out mode by mode: linear in the fields with constant coefficients."""
         if self.is_constant(node):
             return True
         if isinstance(node, Sum):
@@ -103,7 +103,7 @@ class Planner:
         return is_scalar_of(node, self.fields) if layer is None else self.is_spectral(layer.of)
 
     def has_operator(self, node: Node) -> bool:
-        """Whether an operator that acts on modes stands outermost, behind signs, constants and remarks."""
+        """True if an operator that acts on modes stands outermost, behind signs, constants and remarks."""
         layer = outermost(node, self.fields)
         return layer is not None and (layer.kind == "operator" or self.has_operator(layer.of))
 
@@ -142,7 +142,7 @@ class Planner:
         return node.map_children(self.at_points)
 
     def is_apart(self, node: Node) -> bool:
-        """Whether a node holds a field that stands apart."""
+        """True if a node holds a field that stands apart."""
         return not node.names.isdisjoint(self.apart)
 
     def as_inner(self, node: Node) -> Node:

@@ -28,10 +28,10 @@ class Problem:
 
     Args:
         rows: to which the columns of `right` belong; all of them together in a coupled problem.
-        is_coupled: whether rows are projected together.
+        is_coupled: True if rows are projected together.
         columns: terms of products of inner fields, whose numbers are sought; in a problem that is not coupled, for each
             row.
-        matrix, right: of the samples.
+        matrix, right: left and right sides of the equations of the samples.
     """
 
     rows: tuple[int, ...]
@@ -62,7 +62,7 @@ class Problem:
         return np.array(sorted(i for pair in pairs for i in self.of_pair[pair]), int)
 
     def suffices(self, pairs: tuple[Pair, ...]) -> bool:
-        """Whether these products are enough, by normal equations."""
+        """True if these products are enough, by normal equations."""
         if pairs not in self._known:
             self._known[pairs] = self._left_over(self._picked(pairs)) < ROUGH
         return self._known[pairs]
@@ -86,7 +86,7 @@ class Problem:
         return self._minimal[pairs]
 
     def _dropped(self, pairs: tuple[Pair, ...], key: Callable[[Pair], Any]) -> tuple[Pair, ...]:
-        """What is left when products are dropped one after another, each if the others suffice.
+        """Products that remain when each product is dropped for which the others suffice.
 
         Many at once are tried first: if they can go together, each of them can.
         """
@@ -148,7 +148,7 @@ def sparse(x: np.ndarray, null: np.ndarray) -> list[float]:
 
     Args:
         x: a solution.
-        null: what can be added to it, column by column.
+        null: combinations that can be added to the solution, column by column.
     """
     null, size = np.array(null), np.abs(x).max(initial=0.0)
     while null.shape[1]:

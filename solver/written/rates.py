@@ -1,4 +1,4 @@
-"""How fast a disturbance of the fields is carried or changed at each point: the rate that a CFL number needs.
+"""Speed at which a disturbance of the fields is carried or changed at each point: the rate of a CFL number.
 
 N is linearised about the fields, with what multiplies a disturbance held fixed at each point. To leading order in the
 wavenumber a disturbance e^{ikx} along one axis then changes by a matrix of numbers. If it is of first order in k, its
@@ -35,13 +35,13 @@ ROUNDED = 1e-14  # of the size of terms that cancel
 
 @dataclass(frozen=True)
 class Rate:
-    """What the CFL number is the largest of.
+    """The rate whose largest value a CFL number uses.
 
     Args:
         speeds: along each axis [length/time], as expressions in inner fields of the plan's only level; None where a
             disturbance is not carried.
         reaction: [1/time], in place of speeds; beside them that of linear terms outside of L, or None.
-        coefficients: numbers that stand in these expressions by name: pairs of symbols, of which the product at a
+        coefficients: numbers that are in these expressions by name: pairs of symbols, of which the product at a
             large wavenumber along an axis is taken, divided by that wavenumber to the power of the order.
     """
 
@@ -57,7 +57,7 @@ class Coefficient:
     Args:
         outer, inner: symbols.
         axis: along which the wavenumber points.
-        order: of the wavenumber in the product.
+        order: order of the wavenumber in the product.
     """
 
     outer: Node
@@ -127,7 +127,7 @@ class _Linearised:
         return {name: value for name, value in self.coefficients.items() if name in names}
 
     def matrix(self, axis: int) -> dict[float, Entries]:
-        """What disturbances of each scalar along an axis do to each scalar, by the order of the wavenumber."""
+        """Effect of disturbances of each scalar along an axis on each scalar, by the order of the wavenumber."""
         terms: Terms = {}
         onto = self._projector(axis)
         columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
@@ -153,7 +153,7 @@ class _Linearised:
         return _largest(sums)
 
     def _of_linear(self, axis: int, onto: np.ndarray) -> Terms:
-        """What linear terms that are kept out of L do, as numbers."""
+        """Effect of linear terms that are not in L, as numbers."""
         terms: Terms = {}
         for row, own in self.linear.items():
             for column, symbol in self._mixed(own, onto):
@@ -213,7 +213,7 @@ def order_of(values: Sequence[complex]) -> float:
 
 
 def _is_rounding(values: Sequence[complex], sizes: Sequence[float]) -> bool:
-    """Whether values are what rounding leaves of the terms of these sizes, which cancel."""
+    """True if values are what rounding leaves of the terms of these sizes, which cancel."""
     return abs(values[0]) < ROUNDED * sizes[0] and order_of(values) == order_of(sizes)
 
 
@@ -233,7 +233,7 @@ def _entries(terms: Terms) -> dict[float, Entries]:
 
 
 def along_axis(dimensions: int, axis: int, size: float = LARGE) -> RandomModes:
-    """One mode, whose wavenumber of some size points along an axis."""
+    """A mode whose wavenumber of some size points along an axis."""
     modes = random_modes(dimensions, 1, constant_along=range(dimensions))
     modes.slopes[axis] = size
     return modes

@@ -1,6 +1,6 @@
 """Complex expressions of real fields, as two real ones: their real and their imaginary part.
 
-The modes that are stored of a real field stand for real values alone: no operator may act on u + iv, and no energy hold
+The modes that are stored of a real field represent real values alone: no operator may act on u + iv, and no energy hold
 it as one. So behind `real`, `imag` and `abs` both parts are written out before anything else is derived.
 """
 
@@ -21,11 +21,11 @@ MOST = 8  # of a power that is multiplied out
 
 
 def is_complex_of_real(node: Node, names: Collection[str]) -> bool:
-    """Whether numbers alone make an expression complex, and no field.
+    """True if numbers alone make an expression complex, and no field.
 
     Args:
         node: in components.
-        names: of what is complex.
+        names: names of complex fields and parameters.
     """
     return node.names.isdisjoint(names) and holds_complex_number(node)
 
@@ -59,7 +59,7 @@ def _of_complex(node: Node, names: Collection[str]) -> Parts | None:
 
 
 def holds_complex_number(node: Node) -> bool:
-    """Whether a complex number stands in a node outside of `MADE_REAL`."""
+    """True if a complex number is in a node outside of `MADE_REAL`."""
     if isinstance(node, Number):
         return node.value.imag != 0
     return not (isinstance(node, Call) and node.function in MADE_REAL) and any(map(holds_complex_number, node.children))

@@ -1,4 +1,4 @@
-"""What was derived from a text, in words: which terms are linear, what is transformed, what a CFL number is."""
+"""Report of the derivation from a text, in words: linear terms, transforms, the rate of a CFL number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUPLED = {
 
 
 def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
-    """What was worked out from a text for so many dimensions: headings and what stands beside them, a line each."""
+    """The derivation from a text for so many dimensions: headings and their texts, a line each."""
     inside, outside = _terms(text, worked.less)
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
@@ -50,7 +50,7 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
 
 
 def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:
-    """The transforms of a plan, beside those that stand in the text."""
+    """The transforms of a plan, beside those that are in the text."""
     (inverse, forward), (more_inverse, more_forward) = plan.transforms, written.transforms
     beside = "as written" if plan == written else f"as written {more_inverse} and {more_forward}"
     lines = [f"{inverse} inverse and {forward} forward transforms for each right-hand side ({beside})"]

@@ -1,8 +1,8 @@
 """Modes, amplitudes and parameters drawn at random, and expressions of fields worked out on them.
 
 A field is a sum of modes. A product of m factors is linear in each of them: with one mode in each, the terms of that
-degree are told apart. What is quadratic is known from pairs of modes: one field has the wavevector p, the other q, and
-their product has p + q. ∂ stands for a real number instead of i k. Amplitudes meet the constraints. Functions at the
+degree are distinguished. Quadratic terms are known from pairs of modes: one field has the wavevector p, the other q,
+and their product has p + q. ∂ means a real number instead of i k. Amplitudes meet the constraints. Functions at the
 points that are no polynomials, and coordinates, count as fields of their own.
 """
 
@@ -31,8 +31,8 @@ class Samples:
     """Sets of modes that are multiplied, one for each factor.
 
     Args:
-        modes: of each subset of the factors, by the bits of its number: 1 is p, 2 is q, 3 is p + q. Those of one factor
-            alone hold its amplitudes.
+        modes: modes of each subset of the factors, by the bits of its number: 1 is p, 2 is q, 3 is p + q. One factor's
+            modes hold its amplitudes.
         at: the matrices at the sum of all.
     """
 
@@ -82,7 +82,7 @@ class Multilinear:
     Args:
         less: the system.
         samples: modes and amplitudes of each factor.
-        plan: what slots stand for.
+        plan: gives the expressions of slots.
         functions: amplitudes of what is no polynomial, by its expression in the fields.
     """
 
@@ -99,7 +99,7 @@ class Multilinear:
         self.slots: dict[Slot, Values] = {}
 
     def stacked(self, nodes: Iterable[Node], bits: int) -> np.ndarray:
-        """What several expressions are, with these factors in `(sample, expression)`."""
+        """Values of several expressions, with these factors in `(sample, expression)`."""
         values = (np.asarray(self.value(node).get(bits, 0.0), complex) for node in nodes)
         return np.stack([np.broadcast_to(value, self.samples.whole.count) for value in values], axis=1)
 
@@ -125,7 +125,7 @@ class Multilinear:
         return self.function(node)
 
     def slot(self, slot: Slot) -> Values:
-        """What a slot of the plan stands for."""
+        """The value of a slot of the plan."""
         assert self.plan is not None
         if slot not in self.slots:
             self.slots[slot] = self.value(self.plan.held(slot))

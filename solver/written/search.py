@@ -48,7 +48,7 @@ def cheapest_plan(less: Reduced) -> Plan[Row]:
 
 
 class _Planned:
-    """A system whose terms are told apart."""
+    """A system whose terms are identified."""
 
     def __init__(self, less: Reduced) -> None:
         self.less, self.rows = less, list(less.rest)

@@ -31,7 +31,7 @@ class Found:
 
     Args:
         score: the smaller the better; the number of transforms first.
-        terms: of these products, and those that stay as they are.
+        terms: terms with these products, and the terms that stay as they are.
     """
 
     score: tuple[Any, ...]
@@ -113,7 +113,7 @@ class SetSearch:
         return all(self._suffices_for(n, chosen & relevant) for n, relevant in enumerate(self.relevant))
 
     def _suffices_for(self, n: int, chosen: int) -> bool:
-        """Whether products of a set are enough for one problem; if not, the largest such set is kept in mind."""
+        """True if products of a set are enough for one problem; if not, the largest such set is kept in mind."""
         problem = self.problems[n]
         if any(chosen | known == known for known in self.hopeless[n]):
             return False
@@ -133,7 +133,7 @@ class SetSearch:
         return min(self._choices(chosen), key=lambda found: found.score, default=None)
 
     def _choices(self, chosen: int) -> Iterator[Found]:
-        """What suffices, of products from one set."""
+        """Products from one set that suffice."""
         inner = self._inner(chosen)
         per_problem = []
         for n, problem in enumerate(self.problems):

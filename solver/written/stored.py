@@ -60,7 +60,7 @@ def kept(less: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
 
 
 def key_of(less: Reduced) -> str:
-    """What a plan is a plan of, by any names: the same for two systems that differ in names alone."""
+    """The key of a plan without its names: two systems that differ in names alone have the same."""
     names = numbered(less)
     again = lambda nodes: {key: renamed_node(node, names) for key, node in nodes.items()}  # noqa: E731
     symbols = lambda of: {(row, renamed_node(s, names)): renamed_node(v, names) for (row, s), v in of.items()}  # noqa: E731
@@ -69,7 +69,7 @@ def key_of(less: Reduced) -> str:
 
 
 def numbered(less: Reduced) -> dict[str, str]:
-    """Names of the system and what stands for them: what they are, and their number among these."""
+    """Names of the system and their stand-ins: the kind, and the number among names of this kind."""
     system = less.system
     kinds = {"field": system.fields, "unknown": system.unknowns, "parameter": system.parameters}
     return {name: f"{kind} {i}" for kind, names in kinds.items() for i, name in enumerate(names)}

@@ -1,6 +1,6 @@
 """Symbols: what a linear operator multiplies each mode by.
 
-A symbol is the operator applied to the number 1, in which ∂ along an axis stands for i k. So symbols are expressions
+A symbol is the operator applied to the number 1, in which ∂ along an axis means i k. So symbols are expressions
 like others, one applied to another is their product, and their order makes no difference.
 """
 
@@ -39,12 +39,12 @@ VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zer
 
 
 class Layer(NamedTuple):
-    """What stands outermost in an expression and acts on what is below it, mode by mode.
+    """The outermost operator of an expression, which acts on the rest mode by mode.
 
     Args:
         kind: `constant` of a sign or a number, `operator` of what differs from mode to mode, `remark` of `cause` and
             `explicit`.
-        of: what is below.
+        of: expression below.
         around: puts the layer around another expression, as plainly as it can be said.
     """
 
@@ -54,7 +54,7 @@ class Layer(NamedTuple):
 
     @property
     def symbol(self) -> Node:
-        """What the layer multiplies each mode by."""
+        """The factor that the layer multiplies each mode by."""
         return ONE if self.kind == "remark" else self.around(ONE)
 
 
@@ -81,7 +81,7 @@ def outermost(node: Node, fields: Collection[str]) -> Layer | None:
 
 
 def applied(symbol: Node, node: Node) -> Node:
-    """What the operator of a symbol makes of a node; of another symbol it is the product of both."""
+    """Apply the operator of a symbol to a node; applied to a symbol it is the product of both."""
     if ZERO in (symbol, node):
         return ZERO
     match symbol:
@@ -140,7 +140,7 @@ class Modes(ABC):
 
     @abstractmethod
     def compared(self, left: Any, sign: str, right: Any) -> Any:
-        """Whether a comparison of numbers holds."""
+        """True if a comparison of numbers holds."""
 
     @abstractmethod
     def function(self, name: str, *arguments: Any) -> Any:
@@ -151,7 +151,7 @@ class Modes(ABC):
         """A quotient, and 0 where what is below is no larger than rounding leaves of terms of this size."""
 
     def value(self, symbol: Node) -> Any:  # noqa: C901 (one case for each kind of node)
-        """What a symbol is at each mode."""
+        """The value of a symbol at each mode."""
         match symbol:
             case Number(number):
                 return number.real if number.imag == 0 else number
@@ -183,7 +183,7 @@ class Modes(ABC):
         raise TypeError(f"{type(symbol).__name__} is no part of a symbol")
 
     def called(self, symbol: Call) -> Any:
-        """What an operator, or a function of numbers, is at each mode."""
+        """The value of an operator, or of a function of numbers, at each mode."""
         of, *others = symbol.arguments
         match symbol.function:
             case "lap":
@@ -216,14 +216,14 @@ def mean_axes(node: Call) -> tuple[int, ...]:
 class RandomModes(Modes):
     """Modes and parameters drawn at random, to ask whether symbols vanish or are equal: those of a few modes tell.
 
-    ∂ stands for a real number instead of i k: an identity that holds for the ones holds for the others.
+    ∂ means a real number instead of i k: an identity that holds for the ones holds for the others.
 
     Args:
-        slopes: what ∂ stands for `(axis, mode)`.
+        slopes: value of ∂ `(axis, mode)`.
         random: draws parameters.
         numbers: parameters that were drawn already `(mode,)`, by name and index; new ones are put in.
-        amplitudes: of scalars of the fields `(mode,)`, by name and index: what linear expressions are worked out with.
-        unseen: what ∇² has beside the squares of the slopes `(mode,)`: of Nyquist modes, which have no derivative.
+        amplitudes: amplitudes of the fields' scalars `(mode,)`, by name and index, for linear expressions.
+        unseen: part of ∇² that is no square of slopes `(mode,)`: from Nyquist modes, which have no derivative.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class RandomModes(Modes):
         return share * one + (1 - share) * other
 
     def values(self, node: Node) -> np.ndarray:
-        """What a symbol is at each mode, as an array of all modes."""
+        """The values of a symbol at all modes, as an array."""
         return np.broadcast_to(self.value(node), self.count)
 
     def compared(self, left: Any, sign: str, right: Any) -> Any:
@@ -349,7 +349,7 @@ def with_nyquist_modes(modes: RandomModes) -> RandomModes:
 
 
 def vanishes(symbol: Node, modes: Modes) -> bool:
-    """Whether a symbol is zero at all of these modes, to rounding."""
+    """True if a symbol is zero at all of these modes, to rounding."""
     if symbol == ZERO:
         return True
     terms = symbol.terms if isinstance(symbol, Sum) else (symbol,)

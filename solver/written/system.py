@@ -26,11 +26,11 @@ class System:
         fields: rank of each field, by name.
         unknowns: rank of each unknown, which is neither stored nor given a start.
         parameters: rank of each parameter.
-        definitions: what each defined name stands for, with other definitions written out.
-        functions: of the user's, by name.
+        definitions: expression of each defined name, with other definitions written out.
+        functions: the user's functions by name.
         lines: the equations, with definitions written out.
         dimensions: numbers of dimensions in space in which all parts fit together.
-        guesses: whether nothing is said of the parameters, so that each is taken for a scalar.
+        guesses: True if nothing is said of the parameters, so that each is taken for a scalar.
     """
 
     fields: Mapping[str, str]
@@ -43,7 +43,7 @@ class System:
     guesses: bool = False
 
     def why_not_in(self, dimensions: int) -> str:
-        """What does not fit together in so many dimensions of space; empty where all does."""
+        """Parts that do not fit together in so many dimensions of space; empty where all fit."""
         try:
             _check_kinds(self, dimensions)
         except WrittenError as error:
@@ -64,11 +64,11 @@ class System:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some fields are real and some are complex."""
+        """True if some fields are real and some are complex."""
         return len(self.are_complex(self.fields)) > 1
 
     def are_complex(self, names: Iterable[str]) -> set[bool]:
-        """Whether the fields among names are complex; both where they are of both kinds, whose modes differ."""
+        """True if the fields among names are complex; both where they are of both kinds, whose modes differ."""
         return {self.kinds[name].is_complex for name in names if name in self.fields}
 
     def equation_of(self, field: str) -> Line:
@@ -90,9 +90,9 @@ def read_system(
         write: the equations, a line each.
         fields: rank of each field by name, a key of `kinds.RANKS`.
         unknowns: the same of multipliers and diagnostic fields.
-        define: what further names stand for.
+        define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
-        functions: of the user's, by name.
+        functions: the user's functions by name.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
@@ -123,7 +123,7 @@ def read_system(
 def without_gauges(
     lines: Sequence[Line], unknowns: Mapping[str, str], definitions: Iterable[Node] = ()
 ) -> tuple[list[Line], dict[str, str]]:
-    """Lines without gauges, `integ(p) = 0`, and without the constants that stand in constraints to make room for them.
+    """Lines without gauges, `integ(p) = 0`, and without the constants that are in constraints to make room for them.
 
     In a periodic box the mean of an unknown is zero where nothing else is said, so that Dedalus' tau terms, as in
     `div(u) + tau_p = 0`, are zero. Such a constant stands once in the text, as a term of its own beside others.
@@ -134,7 +134,7 @@ def without_gauges(
     gauges = [line for line in lines if _is_gauge(line, unknowns)]
     others = [line for line in lines if line not in gauges]
     for part in (part for side in _sides(others) for part in side.calls("integ")):
-        raise part.place.error("integ stands in a gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
+        raise part.place.error("integ may be used in the gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
     if not gauges:
         return others, dict(unknowns)
     gauged = {name.name for line in gauges for name in _names(line.left)}
@@ -174,14 +174,14 @@ def _check_names(*groups: Mapping[str, Any]) -> None:
             if name in WORDS or name in CONSTANTS:
                 raise WrittenError(f"{what} {name!r}: the name has a meaning of its own; another is needed")
             if name in seen:
-                raise WrittenError(f"{what} {name!r}: the name stands for something else already")
+                raise WrittenError(f"{what} {name!r}: the name means something else already")
             if what not in ("definition", "function") and rank not in RANKS:
                 raise WrittenError(f"{what} {name!r} of rank {rank!r}{nearest(rank, RANKS)}")
             seen.add(name)
 
 
 def refuse_no_name(what: str, name: str) -> None:
-    """Refuse what cannot stand in a text, or would not be one name in a file."""
+    """Refuse what cannot be in a text, or would not be one name in a file."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise WrittenError(f"{what} {name!r}: a name of letters and digits is needed")
 
@@ -285,7 +285,7 @@ def _check_kinds(system: System, dimensions: int) -> None:
 
 
 def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Place:
-    """Where a line first has something complex."""
+    """Place of the first complex expression in a line."""
     for side in (line.right, line.left):
         for node in side.walk():
             if isinstance(node, Number) and node.value.imag:
@@ -310,13 +310,13 @@ def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
 
 
 def _check_rates(system: System) -> None:
-    """Each field has one equation, what stands on the left is linear, and every unknown is used."""
+    """Each field has one equation, what is on the left is linear, and every unknown is used."""
     moving = {*system.fields, *system.unknowns}
     equations: dict[str, Line] = {}
     for line in system.lines:
         _check_left(line, system)
         if degree(line.left, moving) > 1:
-            raise line.left.place.error("what is not linear stands on the right of an equation")
+            raise line.left.place.error("terms that are not linear belong on the right of an equation")
         changed = sorted(_changed(line, system.fields))
         if len(changed) == 1 and changed[0] in equations:
             raise line.left.place.error(f"a second equation for {changed[0]!r}: each field has one")
@@ -327,11 +327,11 @@ def _check_rates(system: System) -> None:
     used = {name.name for side in _sides(system.lines) for name in _names(side)}
     for unknown in system.unknowns:
         if unknown not in used:
-            raise WrittenError(f"unknown {unknown!r} stands in no equation")
+            raise WrittenError(f"unknown {unknown!r} is in no equation")
 
 
 def _check_left(line: Line, system: System) -> None:
-    """What a dt on the left holds: fields, no unknowns, and no other dt."""
+    """The operand of a dt on the left: fields, no unknowns, and no other dt."""
     for rate in line.left.calls("dt"):
         _refuse_rates(rate.arguments[0], "once, not within another dt")
         names = _names(rate)

@@ -46,9 +46,9 @@ class Term:
     """weight · symbol(what is made at the points) in one row.
 
     Args:
-        row: of the right-hand sides, by its place.
+        row: index of the right-hand side.
         weight: a constant.
-        symbol: of what acts on each mode.
+        symbol: symbol of the operator that acts on each mode.
         made: at the points: a product of two linear expressions, or of two inner fields by their places in a
             dictionary; or whatever is written there.
     """
@@ -60,12 +60,12 @@ class Term:
 
     @property
     def key(self) -> tuple[Made, tuple[Node, ...]]:
-        """What is made, with the constants before it."""
+        """The product, with the constants before it."""
         return self.made, self.weight.constants
 
 
 def acting(terms: Iterable[Term], modes: RandomModes, with_constants: bool) -> list[np.ndarray]:
-    """What stands before what is made in each term, but for its number: at each mode, with constants if need be."""
+    """The operator before the product of each term, but for its number: at each mode, with constants if need be."""
     known: dict[Any, np.ndarray] = {}
     found = []
     for term in terms:
@@ -82,7 +82,7 @@ def constant(weight: Weight) -> Node:
 
 
 def is_plain(value: complex) -> bool:
-    """Whether a number is a fraction with a small denominator."""
+    """True if a number is a fraction with a small denominator."""
     near = complex(float(Fraction(value.real).limit_denominator(LARGEST_DENOMINATOR)))
     return abs(value - near) <= 1e-15 * abs(value)
 
@@ -119,7 +119,7 @@ class Terms:
             self.split(row, node, Weight(), ONE)
 
     def split(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
-        """Take a node apart that stands in a row behind a constant and an operator."""
+        """Take a node apart that is in a row behind a constant and an operator."""
         if self.planner.is_spectral(node) or node.calls("mean"):
             self.kept.append((row, times_all([constant(weight), applied(symbol, node)])))
         elif isinstance(node, Sum):
@@ -133,7 +133,7 @@ class Terms:
             self.split(row, layer.of, weight, applied(layer.symbol, symbol))
 
     def at_points(self, row: int, node: Node, weight: Weight, symbol: Node) -> None:
-        """What is made at the points: two linear factors where it is so plain."""
+        """The product at the points: two linear factors where it is so plain."""
         pairs = self.pairs(without_remarks(node)) if degree(node, self.fields) == 2 else []
         for own, factors in pairs:
             self.quadratic.append(Term(row, weight.times(own), symbol, factors))

@@ -37,33 +37,33 @@ class Text:
         write: the equations, one `=` in each.
         fields: rank of each field by name: this and the other tables as mappings, or as pairs.
         unknowns: rank of what is neither stored nor given a start.
-        define: what further names stand for.
+        define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
-        units: of each field, as far as they are known, and of columns whose units do not follow from those.
-        means: of the fields whose mean is 0 and stays so.
+        units: units of each field where they are known, and of each column whose units do not follow from them.
+        means: names of the fields whose mean is 0 and stays 0.
         components: names of the components of fields, by field; made from the field's name where none are given.
-        functions: of the user's, by name: each of numbers at a point, with one number there.
-        energies: what is quadratic in the fields and has a budget, as the text of its density by name; ½|u|² of each
+        functions: the user's functions by name; each takes numbers at a point and returns one number.
+        energies: quadratic forms of the fields that have a budget, as the text of the density by name; ½|u|² of each
             field if None.
         series: further columns of the series, by name: texts whose means over the box are reported, or what is made
             of `mean(f)`, `max(f)`, `min(f)` and columns before them.
-        invariants: what is quadratic in the fields and moves between scales, as energies; those if None.
+        invariants: quadratic forms of the fields that move between scales, as energies; the energies if None.
         vectors: further vectors that diagnostics are asked for, as the velocity of a stream function: texts by name.
         spectra: columns that are quadratic in the fields, whose spectra are of interest beside those of energies and
             invariants.
         conserved: columns without whose drift since the start the series is not complete; or densities by name, of
             what need not be a column.
-        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
-        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
-        symbols: how names are printed, as `u` for `velocity`.
-        plan: how the transforms are found, a key of `PLANS`. The fewest need other forms of products of two, so that
+        rate: the rate whose maximum the CFL number uses [1/time], where it does not follow from the text.
+        limits: limit of each parameter, by name: `>= 0`, `> 0` or `>= 1`.
+        symbols: printed forms of names, as `u` for `velocity`.
+        plan: search for the transforms, a key of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
             `aliased` says that they are wanted all the same.
-        aliased: whether other forms are wanted on every grid.
-        unbounded: whether L may amplify ever shorter waves ever faster, which is refused otherwise.
+        aliased: True if other forms are wanted on every grid.
+        unbounded: True if L may amplify ever shorter waves ever faster, which is refused otherwise.
 
     Raises:
-        WrittenError: of what stands beside the equations; they themselves are read when they are asked for.
+        WrittenError: an entry other than the equations is wrong; the equations are read when they are needed.
     """
 
     write: Sequence[str]
@@ -105,7 +105,7 @@ class Text:
                 raise WrittenError(f"units of {name!r}{nearest(name, known)}")
         for name, value in self.means:
             if not isinstance(value, str) and value != 0:
-                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may stand in the text")
+                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may be part of the text")
         listed = self.conserved.items() if isinstance(self.conserved, Mapping) else self.conserved
         object.__setattr__(self, "conserved", tuple((one, one) if isinstance(one, str) else one for one in listed))
         object.__setattr__(self, "spectra", tuple(self.spectra))
@@ -115,7 +115,7 @@ class Text:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
 
     def _check_names(self) -> None:
-        """Refuse names in the tables beside the equations that could stand in no text."""
+        """Refuse names in the tables outside the equations that could be in no text."""
         names = {"field": self.fields, "definition": self.define, "energy": self.energies}
         names |= {"column of the series": self.series, "invariant": self.invariants, "vector": self.vectors}
         for what, table in names.items():
@@ -165,7 +165,7 @@ class Text:
 
     @property
     def takes_bodies(self) -> bool:
-        """Whether it says `penalise` of a velocity or a scalar."""
+        """True if it says `penalise` of a velocity or a scalar."""
         return any(WORD in line for line in self.write)
 
     @property
@@ -178,8 +178,8 @@ class Text:
         """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
 
         Args:
-            dimensions: of space.
-            move: whether some draw the velocity towards another one than zero.
+            dimensions: number of dimensions of space.
+            move: True if some draw the velocity towards another one than zero.
             conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
         """
         return variants.with_obstacles(self, dimensions, move, conditions)
@@ -191,7 +191,7 @@ class Text:
 
     @property
     def table(self) -> dict[str, Any]:
-        """What decides its physics, with keys as in a run file; texts are printed in one way."""
+        """The physics of the text, with keys as in a run file; texts are printed in one way."""
         names = ("fields", "unknowns", "define", "means")
         tables = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
         functions = {name: f"{function.__module__}:{function.__qualname__}" for name, function in self.functions}
@@ -199,7 +199,7 @@ class Text:
         return canonical_table({"write": list(self.write), **tables, **named})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
-        """The equations as people write them, and below them what the defined names in them stand for."""
+        """The equations as people write them, and below them what the defined names in them mean."""
         lines = [read_line(text, self.words) for text in self.without_obstacles.write]
         defined = {name: read_expression(text, self.words) for name, text in self.define}
         used = _used([side for line in lines for side in (line.left, line.right)], defined)
@@ -247,11 +247,11 @@ class Text:
         return variants.without_parameters(self, names) if names else self
 
     def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
-        """What is derived from the text for so many dimensions of space.
+        """The derivation from the text for so many dimensions of space.
 
         Args:
-            dimensions: of space.
-            aliases: whether products of two are aliased on the grid.
+            dimensions: number of dimensions of space.
+            aliases: True if products of two are aliased on the grid.
         """
         if self.without_obstacles is not self:
             return self.without_obstacles.in_dimensions(dimensions, aliases)
@@ -260,12 +260,12 @@ class Text:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some of its fields are real and some are complex; their transforms are those of the text."""
+        """True if some of its fields are real and some are complex; their transforms are those of the text."""
         return self.system.is_mixed
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
-    """The defined names that stand in some expressions, or in what these names stand for."""
+    """The defined names in some expressions, and in the definitions of these names."""
     names = set().union(*(node.names for node in nodes)) & defined.keys()
     return names | (_used([defined[name] for name in names], defined) if names else set())
 

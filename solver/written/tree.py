@@ -1,6 +1,6 @@
 """An expression as a tree: names and numbers, what joins them, and what is applied to them.
 
-Nodes are immutable and compare by what they say, not by where they stand in the text, so that two equal expressions are
+Nodes are immutable and compare by what they say, not by where they are in the text, so that two equal expressions are
 one key in a dictionary.
 """
 
@@ -17,11 +17,11 @@ class WrittenError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node stands in a text: from which character to which.
+    """Place of a node in a text: its first and last character.
 
     Args:
         text: the whole line.
-        start, stop: of the characters, the first and the one behind the last.
+        start, stop: index of the first character, and of the character after the last.
     """
 
     text: str
@@ -153,7 +153,7 @@ class Contraction(Node):
 
 @dataclass(frozen=True)
 class Component(Node):
-    """One component along the first index: `x`, `y`, `z`, or `up`, the last direction."""
+    """A component along the first index: `x`, `y`, `z`, or `up`, the last direction."""
 
     of: Node
     direction: str
@@ -178,7 +178,7 @@ class Comparison(Node):
 
 @dataclass(frozen=True)
 class Entry(Node):
-    """One component of a vector or a tensor that has a name, by its indices; written out from the text."""
+    """A component of a vector or a tensor that has a name, by its indices; written out from the text."""
 
     name: str
     index: tuple[int, ...]
@@ -194,7 +194,7 @@ class Derivative(Node):
 
 @dataclass(frozen=True)
 class Solved(Node):
-    """What a symbol gives `of` from, mode by mode: `of` divided by it, and 0 where the symbol vanishes.
+    """The inverse of a symbol, mode by mode: `of` divided by it, and 0 where the symbol vanishes.
 
     Args:
         of: a scalar.
@@ -220,7 +220,7 @@ class Slot(Node):
 
 @dataclass(frozen=True)
 class Line:
-    """One equation, `left = right`.
+    """An equation, `left = right`.
 
     Args:
         left, right: its sides.

@@ -42,13 +42,13 @@ LARGEST_DENOMINATOR = 12
 def units(
     lines: Iterable[Line], given: Mapping[str, str], names: Iterable[str], columns: Mapping[str, Node]
 ) -> dict[str, str]:
-    """Units of columns and of the names that stand in equations.
+    """Units of columns and of the names that are in equations.
 
     Args:
         lines: the equations, with definitions written out.
         given: units of the fields.
-        names: of unknowns and parameters.
-        columns: what is averaged or reduced, by name; columns before may stand in one.
+        names: names of unknowns and parameters.
+        columns: expressions that are averaged or reduced, by name; they may name columns before them.
 
     Returns:
         The units by name, of those that are told.
@@ -73,7 +73,7 @@ def units(
 
 
 def _differ(terms: Iterable[Node], known: Mapping[str, Unit], wanted: set[str]) -> bool:
-    """Whether terms that are added have units that differ."""
+    """True if terms that are added have units that differ."""
     told = [unit for term in terms if _is_told(unit := _of(term, known, wanted), wanted)]
     return any(unit != told[0] for unit in told)
 
@@ -84,7 +84,7 @@ def _without_scales(unit: Unit) -> Unit:
 
 
 def _is_told(unit: Unit | None, wanted: set[str]) -> bool:
-    """Whether units hold nothing that is wanted."""
+    """True if units hold nothing that is wanted."""
     return unit is not None and wanted.isdisjoint(unit)
 
 
@@ -174,7 +174,7 @@ def _both(left: Unit | None, right: Unit | None) -> Unit | None:
 
 
 def _power(unit: Unit | None, exponent: Node) -> Unit | None:
-    """A power; of an exponent that is a parameter, its name stands in the base."""
+    """A power; of an exponent that is a parameter, its name is in the base."""
     if not unit:
         return unit
     sign = -1 if isinstance(exponent, Negative) else 1

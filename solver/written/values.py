@@ -21,7 +21,7 @@ from solver.written.vocabulary import MADE_REAL
 
 @dataclass(frozen=True)
 class Forms:
-    """What of a plan is transformed as real, and what as complex.
+    """The real and the complex parts of a plan.
 
     Args:
         complex_inner: numbers of the inner fields whose values are complex; the others are real.
@@ -41,8 +41,8 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
     """The forms in which inner fields and products of a plan are needed.
 
     Args:
-        plan: of a mixed system.
-        rows: what is made of the products, each with whether it belongs to a complex field.
+        plan: plan of a mixed system.
+        rows: expressions of the products, each with True if it belongs to a complex field.
         names: whose values are complex.
     """
 
@@ -69,7 +69,7 @@ def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linea
 
 
 def names_outside(node: Node) -> set[str]:
-    """The names in a node that do not stand behind `MADE_REAL`."""
+    """The names in a node outside of `MADE_REAL`."""
     if isinstance(node, Name | Entry):
         return {node.name}
     if isinstance(node, Call) and node.function in MADE_REAL:
@@ -114,7 +114,7 @@ def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], less: Reduced)
 
     Args:
         linear: the linear operator.
-        changes: what changes each scalar else, in slots of products.
+        changes: other terms of each scalar's rate of change, in slots of products.
         less: the system without its unknowns.
 
     Raises:

@@ -114,19 +114,19 @@ class _ModesAndOthers:
         return here, self.modes.scaled(2.0, {}).values(symbol)
 
     def is_power(self, symbol: Node) -> bool:
-        """Whether a symbol is as many derivatives at all modes."""
+        """True if a symbol is a power of k of the same order at all modes."""
         here, longer = self._values(symbol)
         return _all_equal(longer * here[0], here * longer[0])
 
     def damps(self, symbol: Node) -> bool:
-        """Whether a symbol is even in k and grows with |k|; of real fields it is real, then."""
+        """True if a symbol is even in k and grows with |k|; of real fields it is real, then."""
         here, longer = self._values(symbol)
         return _all_equal(here, self.opposite.values(symbol)) and bool(
             np.all(np.abs(longer) > (1 + EQUAL) * np.abs(here))
         )
 
     def is_laplacian(self, symbol: Node) -> bool:
-        """Whether a symbol is a number times ∇²."""
+        """True if a symbol is a number times ∇²."""
         here, others = self.modes.values(symbol), self.others.values(symbol)
         return _all_equal(here * self.others.laplacian(), others * self.modes.laplacian())
 

@@ -18,7 +18,7 @@ class Word:
     """An operator or a function.
 
     Args:
-        signature: how it is written, for messages.
+        signature: the written form, for messages.
         least, most: numbers of arguments.
     """
 

@@ -1,4 +1,4 @@
-"""What is derived from a text for a number of dimensions: the plan, L, the CFL rate, energies and columns."""
+"""The derivation from a text for a number of dimensions: the plan, L, the CFL rate, energies and columns."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
 
 @dataclass(frozen=True)
 class Worked:
-    """What follows from a text.
+    """The results of the derivation from a text.
 
     Args:
         less: the system without its unknowns.
         linear: L in its plainest form.
-        plan: how N is evaluated.
+        plan: transforms and products that give N.
         changes: N of each scalar of the fields, in the products of the plan.
-        rate: what a CFL number needs.
+        rate: the rate of a CFL number.
         energies: quadratic forms and what changes them, by name.
         columns: further columns of the series.
         invariants: quadratic forms that move between scales, by name.
         spectra: quadratic forms whose spectra are of interest, by name.
         vectors: components of further vectors, by name.
-        conserved: what is conserved, as columns of the series are made.
-        sizes: of conserved quantities that may cancel to zero, by name; see `sizes_of`.
+        conserved: conserved quantities, in the form of columns of the series.
+        sizes: sizes of conserved quantities that may cancel to zero, by name; see `sizes_of`.
     """
 
     less: Reduced
@@ -132,7 +132,7 @@ def linear_of(text: Text, dimensions: int) -> Linear:
 
 @cache
 def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
-    """What follows from a text for so many dimensions, with a plan of one of the kinds of `PLANS`."""
+    """Derive everything from a text for so many dimensions, with a plan of one of the kinds of `PLANS`."""
     less = without_unknowns(text, dimensions)
     for name, _ in text.limits:
         if name not in less.system.parameters:
@@ -211,11 +211,11 @@ def _without_extremes(node: Node) -> Node:
 
 
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
-    """The rate that stands beside the equations, in inner fields of the plan."""
+    """The rate that is given with the equations, in inner fields of the plan."""
     place = read_expression(text, less.system.functions).place
     values = values_of(scalar_of(text, less), less, place)
     if len(plan.levels()) > 1:
-        raise place.error("a rate beside products that stand inside an operator inside a product: such texts have none")
+        raise place.error("a rate with products inside an operator inside a product: such texts have no rate")
     missing = [node for node in values.inner if node not in plan.inner]
     if missing:
         raise place.error(f"{unicode(missing[0])} in the rate, which the right-hand side does not take to the points")

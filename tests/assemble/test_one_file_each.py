@@ -1,5 +1,6 @@
 """One file adds an equation, a stepper, a forcing, an initial field, an output, a command or a site: nothing else."""
 
+import importlib
 import json
 import shutil
 import sys
@@ -166,7 +167,7 @@ def in_the_package(tmp_path, monkeypatch):
     for room, text in FILES.items():
         (tmp_path / room).mkdir()
         (tmp_path / room / "added.py").write_text(text)
-        package = sys.modules[f"solver.{room}"]
+        package = importlib.import_module(f"solver.{room}")
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / room)])
     forget()
     (tmp_path / "index.json").write_text(index_text())
@@ -224,7 +225,7 @@ def test_commands_tell_of_them(in_the_package, capsys):
     listed, page, schema = said("list"), said("describe"), json.loads(said("schema"))
     for room, name in NAMES.items():
         assert f"\n  {name} " in listed
-        assert f"`{name}`: " in page or f"### {name}\n" in page
+        assert f"`{name}`: " in page or f"\n## {name}\n" in page
         assert f"(solver.{room}.added.{CLASSES[room]})" in said("describe", name)
         assert getattr(sys.modules[f"solver.{room}"], CLASSES[room]).name == name
     assert {"if", "then"} <= schema["allOf"][Registry().names("equation").index("fading")].keys()

@@ -327,7 +327,7 @@ def test_check_counts_the_transforms_of_the_forces(run_file, capsys):
         (["body.disc.mass=0.0"], "body.disc.mass 0.0: a positive number is needed"),
         (["body.disc.moment_of_inertia=-1.0"], "body.disc.moment_of_inertia -1.0: a positive number"),
         (["body.disc.gravity=[1.0]"], r"body.disc.gravity .*: 2 numbers are needed"),
-        (["body.post.gravity=[1.0, 0.0]"], "body.post.gravity .*: mass is needed beside it"),
+        (["body.post.gravity=[1.0, 0.0]"], "body.post.gravity .* needs mass"),
         (["body.disc.frequency=1.0"], "body.disc.frequency 1.0: the flow moves a body that has a mass"),
         (["body.disc.inverted=true"], "body.disc.inverted: the solid must be inside"),
         (["body.post.centre=[2.0, 1.5]"], "body.disc and body.post overlap and do not move alike"),

@@ -268,7 +268,7 @@ def flow(bodies, shape=(32, 24), lengths=(6.0, 5.0), viscosity=0.1, **options):
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, stream_speed=0.0), "stream_speed 0.0: a positive speed is needed"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, reference_area=-1.0), "reference_area -1.0: a positive area"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5j), 0.7), "body.centre .*: a number that is not complex is needed"),
-        (lambda: sw.bodies.Wall(0.0, 1.0, tilt=0.2), "body: a wall goes on through the box"),
+        (lambda: sw.bodies.Wall(0.0, 1.0, tilt=0.2), "body: a wall crosses the whole box"),
         (lambda: sw.bodies.Cylinder((2.0, 1.5), 0.7, frequency=0.0), "body.frequency 0.0: a positive number"),
         (lambda: sw.bodies.Box((2.0, 1.5), (1.0, 1.0, 1.0)), "sides .*: 2 numbers are needed, as many as the centre"),
         (lambda: sw.bodies.Cylinders(60, 0.6), "body.count 60: .* of them have found a place"),

@@ -102,7 +102,7 @@ def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, caps
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--branch", "new"], "time.end = 0.1: the run goes on from t = 0.1; a later end is needed"),
+        (["--branch", "new"], "time.end = 0.1: the run continues from t = 0.1; a later end is needed"),
         (["--branch", "first", "time.end=1"], "first already holds a run"),
         (["--branch", "new", "time.end=1", "--from-step", "7"], "no checkpoint of step 7; it has 2"),
         (["--branch", "new", "time.end=1", "initial.peak=3"], "a branch starts where first stood"),

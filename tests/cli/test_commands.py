@@ -328,7 +328,7 @@ def test_a_platform_that_is_not_here_is_named(tmp_path):
     assert "a TPU has no double precision; set grid.precision=float32" in done.stderr
     done = run_small(tmp_path / "run", "devices.platform=tpu", "grid.precision=float32")
     assert done.returncode == 2
-    assert "JAX finds no devices as asked for" in done.stderr
+    assert "JAX finds no devices as requested" in done.stderr
     assert "tpu" in done.stderr
     assert not (tmp_path / "run").exists()
 
@@ -458,7 +458,7 @@ WRONG_LINES = {
         "output.directory = 'a\\nb': one line of printable characters is needed",
     ),
     "no folder": (["output.directory=''"], "output.directory = '': the name of a folder is needed"),
-    "device": (["devices.use=[55]"], "devices.use: devices [55] were asked for"),
+    "device": (["devices.use=[55]"], "devices.use: devices [55] were chosen"),
 }
 
 

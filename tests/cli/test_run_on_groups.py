@@ -181,14 +181,14 @@ WRONG = {
         "devices.groups.step = 0: a positive number is needed",
     ),
     "too many": (["devices.groups={ step = 3, analyse = 40 }"], "devices.groups.analyse = 40: 40 slabs of the grid"),
-    "chosen devices": ([GROUPS, "devices.use=[0, 1]"], "devices.use = .* beside devices.groups"),
+    "chosen devices": ([GROUPS, "devices.use=[0, 1]"], "devices.use = .* with devices.groups"),
     "other pencils": (
         [GROUPS, "devices.decomposition=pencil", "devices.mesh=[2, 2]"],
-        "devices.mesh = .* beside devices.groups .* the 3 devices that step",
+        "devices.mesh = .* with devices.groups .* the 3 devices that step",
     ),
     "members together": (
         [GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2, together = 2 }"],
-        "beside ensemble.together = 2: members .* go one after the other",
+        "with ensemble.together = 2: members .* go one after the other",
     ),
 }
 
@@ -206,9 +206,9 @@ def test_what_cannot_be_is_one_line(words, message, run_file):
         (["check", "--devices", "4", GROUPS], "5 devices are needed; there are 4"),
         (
             ["run", *OF_TWO, GROUPS, "ensemble={ draw = { 'random.seed' = 'member' }, members = 2, packed = true }"],
-            "beside ensemble.packed in 2 processes: one process writes the files that members share",
+            "with ensemble.packed in 2 processes: one process writes the files that members share",
         ),
-        (["check", "--target", "h200", GROUPS], "--target beside devices.groups"),
+        (["check", "--target", "h200", GROUPS], "--target with devices.groups"),
         (["tune", GROUPS], "tune takes all devices for steps"),
         (
             ["run", *OF_TWO, "devices.virtual=auto", "devices.groups={ step = 2, analyse = 3 }"],

@@ -143,7 +143,7 @@ REFUSED = {
         "--jobs 3: 3 members in batches of ensemble.together = 2 are enough for 2 at most",
     ),
     "no cores": (["--cpus-per-task", "0"], "--cpus-per-task 0: 1 or more is needed"),
-    "retries in a chain": (["--retries", "1", "--chain", "2"], "the next link of a chain goes on anyway"),
+    "retries in a chain": (["--retries", "1", "--chain", "2"], "the next link of a chain resumes anyway"),
     "a partition": (["--partition", "a b"], "--partition 'a b': letters, digits"),
     "a newline": (["title=a\nb"], "the command line 'title=a.nb': one line"),
     "a site": (["--site", "juwel"], "--site juwel: unknown site"),

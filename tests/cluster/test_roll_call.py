@@ -106,7 +106,7 @@ def test_a_signal_that_comes_once_some_went_on_is_left_to_the_run(place, monkeyp
 @pytest.mark.slow
 def test_other_numbers_of_processes_are_told(place):
     thread, _ = in_thread(place(0, limit=0.7))
-    with pytest.raises(LaunchError, match="process 0 was told of 3 processes, not 4; all need the same"):
+    with pytest.raises(LaunchError, match="process 0 expects 3 processes, not 4; all need the same"):
         call_the_roll(place(1, processes=4))
     thread.join(10)
 

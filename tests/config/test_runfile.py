@@ -90,7 +90,7 @@ REFUSED = {
     ),
     "jaxdecomp sends as it is": (
         ["devices.exchange_precision=float16", "devices.engine=jaxdecomp"],
-        "devices.exchange_precision = 'float16' beside devices.engine = 'jaxdecomp'",
+        "devices.exchange_precision = 'float16' with devices.engine = 'jaxdecomp'",
     ),
     "misspelt key": (["grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
     "misspelt section": (["gird.shape=[1]"], "gird: unknown key; did you mean 'grid'?"),
@@ -115,7 +115,7 @@ REFUSED = {
     "too few lengths": (["grid.lengths=[1, 1]"], "grid.lengths has 2 entries; grid.shape has 3"),
     "no table": (["output.series=5"], "output.series = 5: a table is needed"),
     "zero interval": (["output.series={every_steps=0}"], "output.series.every_steps = 0: a positive number"),
-    "longest step": (["time.max_step=0.1"], "time.max_step = 0.1: it limits the steps of time.cfl"),
+    "longest step": (["time.max_step=0.1"], "time.max_step = 0.1 needs time.cfl or time.tolerance"),
     "minutes": (['time.wall_limit="12:99:00"'], "minutes and seconds of at most 59 are needed"),
     "not an override": (["grid"], "'grid': an override is written section.key=value"),
     "through a value": (["title.x=1"], "'title' is not a table"),

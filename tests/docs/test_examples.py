@@ -12,7 +12,7 @@ from solver.cli.main import main
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```(python|toml|sh)\n(?:# (\S+\.(?:py|toml))\n)?(.*?)```", re.DOTALL)
 WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
 
@@ -54,9 +54,20 @@ def test_links_lead_somewhere():
             assert (page.parent / target).exists() or target in PAGES_MADE, f"{page.name}: {target}"
 
 
-def test_the_page_of_run_files_is_what_describe_prints(capsys):
-    assert main(["describe"]) == 0
-    assert capsys.readouterr().out == (ROOT / "docs" / "run_files.md").read_text(encoding="utf-8")
+def test_the_pages_of_run_files_are_those_that_describe_writes(tmp_path):
+    """If this fails: slabwave describe --pages docs."""
+    assert main(["describe", "--pages", str(tmp_path)]) == 0
+    written = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md")}
+    kept = [ROOT / "docs" / "run_files.md", *(ROOT / "docs" / "run_files").iterdir()]
+    assert written == {path.relative_to(ROOT / "docs"): path.read_text(encoding="utf-8") for path in kept}
+
+
+def test_keys_that_most_classes_share_are_said_once():
+    pages = {name: (ROOT / "docs" / "run_files" / f"{name}.md").read_text() for name in ("equations", "bodies")}
+    assert pages["equations"].count("| `energy_budget` |") == 1
+    assert "Keys of all but `gross-pitaevskii`, `schroedinger-poisson`:" in pages["equations"]
+    assert pages["bodies"].count("| `tilt` |") == pages["bodies"].count("| `fixed` |") == 1
+    assert pages["equations"].count("| `viscosity` |") > 5  # of few equations, and of other units or defaults
 
 
 def test_every_picture_is_shown():
@@ -89,6 +100,21 @@ def test_each_ratio_of_the_readme_is_that_of_its_program_and_size_in_the_record(
         for size, cell in zip(head[1:], quoted, strict=True):
             known = [", ".join(measured[size, program]) for program in programs if (size, program) in measured]
             assert [cell] == (known or [""]), (label, size)
+
+
+def test_figures_in_sentences_of_the_readme_are_in_the_records():
+    words = " ".join((ROOT / "README.md").read_text().split())
+    text = {name: (ROOT / "benchmarks" / f"{name}.md").read_text() for name in ("demo", "navier_stokes", "gpu")}
+    seconds = re.search(r"(\d+) to (\d+) s of run on 2 cores", words).groups()
+    assert "{} and {} s of run".format(*seconds) in text["demo"]
+    [ratio] = re.findall(r"on 256³ points takes (0\.\d+) of fluidsim's time", words)
+    assert _ratios(text["navier_stokes"])["256³", "slabwave, IFRK4"] == [ratio]
+    double, single = re.findall(r"on 512³ points takes (0\.\d+) ns per point in float\d+", words)
+    assert f"takes {double} ns a point at 512³ in float64 and {single} in float32" in text["gpu"]
+    quoted = re.search(r"takes (0\.\d+) of exponax' time and (0\.\d+) of jax-cfd's in float32", words).groups()
+    rows = [_cells(line) for line in text["gpu"].partition("| vorticity, 2048² | float32 |")[2].splitlines()[:3]]
+    ours, *others = (float(row[-4]) for row in rows)
+    assert list(quoted) == [f"{ours / other:.2f}" for other in others]
 
 
 def _ratios(record):

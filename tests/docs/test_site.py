@@ -28,7 +28,7 @@ def site(tmp_path_factory):
 @pytest.mark.slow
 def test_every_page_is_in_the_contents(site):
     listed = re.findall(r"\b[\w/]+\.md", (ROOT / "mkdocs.yml").read_text())
-    written = {path.name for path in (ROOT / "docs").glob("*.md")}
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert set(listed) - written == PAGES_MADE
     assert written < set(listed)
     for name in [*listed, *(f"equations/{name}.md" for name in Registry().names("equation"))]:

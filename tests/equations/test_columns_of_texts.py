@@ -152,7 +152,7 @@ def test_columns_are_real(column, message):
 
 def test_parts_of_a_field_are_no_energy():
     equation = write("dt(f) = lap(f)", {"f": "wavefunction"}, energies={"e": "abs(real(f))**2"})
-    with pytest.raises(ValueError, match=r"real\(…\) is not, and stands in columns"):
+    with pytest.raises(ValueError, match=r"real\(…\) is not: it may be used in columns"):
         equation(sw.Grid((16,), mesh=sw.device_mesh([0]))).check()
 
 

@@ -172,7 +172,7 @@ def test_functions_that_are_not_of_one_point_are_refused(function, message):
         ("dt(u) = f(grad(u))", {"functions": {"f": hill}}, "an argument of f is a vector"),
         ("dt(u) = g(u)", {"functions": {"f": hill}}, "no operator or function 'g'"),
         ("dt(u) = u", {"functions": {"sin": hill}}, "function 'sin': the name has a meaning of its own"),
-        ("dt(u) = u", {"functions": {"u": hill}}, "function 'u': the name stands for something else"),
+        ("dt(u) = u", {"functions": {"u": hill}}, "function 'u': the name means something else"),
         ("dt(u) = u", {"components": {"v": ["a"]}}, "components of 'v'; known are u"),
         ("dt(u) = u", {"components": {"u": ["a", "b"]}}, "components of 'u': a, b; 1 in 1 dimensions or 1 in 2"),
         ("dt(u) = grad(grad(grad(grad(u))))", {}, "grad of a tensor of order 3"),

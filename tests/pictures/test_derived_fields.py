@@ -158,7 +158,7 @@ def test_dissipation_of_a_velocity_with_divergence_is_not_guessed():
     still, moving = (nothing, nothing), (1e5 * ones, nothing)
     shear, stretch = (nothing, 2 * ones, nothing, nothing), (ones, nothing, nothing, nothing)
     np.testing.assert_allclose(_dissipation(0.1, (*shear, *still), 1e-6), 0.4)
-    with pytest.raises(ValueError, match=r"u has divergence .1 beside gradients of 1.: its dissipation depends on the"):
+    with pytest.raises(ValueError, match=r"u has divergence .1 among gradients of 1.: its dissipation depends on the"):
         _dissipation(0.1, (*stretch, *still), 1e-6)
     rounded = (shear[0] + 1e-2, *shear[1:])  # of a fast mean flow, in single precision
     np.testing.assert_allclose(_dissipation(0.1, (*rounded, *moving), 1e-6), 0.4, rtol=1e-3)

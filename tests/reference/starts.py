@@ -1,4 +1,4 @@
-"""Initial fields that no random numbers make: values `(component, *points)`, from the formulas of docs/run_files.md."""
+"""Initial fields without random numbers `(component, *points)`, by the formulas of docs/run_files/initial.md."""
 
 from __future__ import annotations
 

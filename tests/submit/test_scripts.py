@@ -47,7 +47,7 @@ REFUSED = {
     "unknown key": (GPU + 'partion = "a"', "mine.toml: partion: unknown key; did you mean 'partition'"),
     "no platform": ("gpus_per_node = 4", "platform is missing"),
     "no GPUs": ('platform = "gpu"', "gpus_per_node is missing: platform = 'gpu' needs it"),
-    "GPUs of CPUs": ('platform = "cpu"\ngpus_per_node = 1', "platform = 'gpu' is needed beside it"),
+    "GPUs of CPUs": ('platform = "cpu"\ngpus_per_node = 1', "needs platform = 'gpu'"),
     "too few cores": (GPU + "cores_per_node = 3", "cores_per_node = 3: 4 or more are needed"),
     "zero": ('platform = "gpu"\ngpus_per_node = 0', "gpus_per_node = 0: a positive number is needed"),
     "a number as name": (GPU + "partition = 7", "partition = 7: a string is needed"),

@@ -103,7 +103,7 @@ def test_a_pressure_that_is_left_is_none():
 @pytest.mark.parametrize(
     ("lines", "fields", "unknowns", "message"),
     [
-        (["dt(b) = -p*b", "dx(b) = 0"], {"b": "scalar"}, {"p": "scalar"}, "'p' stands in a product"),
+        (["dt(b) = -p*b", "dx(b) = 0"], {"b": "scalar"}, {"p": "scalar"}, "'p' is in a product"),
         (["dt(b) = b*c", "dt(c) = c", "0 = b*c"], {"b": "scalar", "c": "scalar"}, {}, "not linear in the fields"),
         (["dt(b) = b*c - p", "dt(c) = c"], {"b": "scalar", "c": "scalar"}, {"p": "scalar"}, "nothing determines"),
         (["dt(b) = v", "dx(v) = b"], {"b": "scalar"}, {"v": "scalar"}, "constant along x"),
@@ -173,7 +173,7 @@ def stirred(source, **beside):
 @pytest.mark.parametrize("source", ["q*cos(3*t)", "q + cos(t)"])
 def test_an_unknown_that_holds_the_time_stands_in_equations_alone(make_grid, source, beside):
     """What is reported is not given t: at t = 1 a mean of it had the value of t = 0."""
-    with pytest.raises(WrittenError, match="'psi' beside the equations: t stands in the equation that gives it"):
+    with pytest.raises(WrittenError, match="'psi' outside the equations: t is in the equation that gives it"):
         stirred(source, **beside)(make_grid((8, 8), devices=1)).worked  # noqa: B018
     stirred(source, energies={"e": "q**2"})(make_grid((8, 8), devices=1)).check()
 

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--devices {devices}: one or more are needed")
     if config.devices.groups is not None:
         if has_target:
-            raise ConfigError("--target beside devices.groups: a target is planned for one group; leave groups out")
+            raise ConfigError("--target with devices.groups: a target is planned for one group; leave groups out")
         devices = assemble.devices_that_step(config, devices)
     assemble.check_device_count(config, devices)
     target = _target(options, devices) if has_target else None

@@ -13,7 +13,7 @@ MANIFEST = "manifest.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`check DIR`."""
-    parser.add_argument("action", choices=["check"], help="what to do with it")
+    parser.add_argument("action", choices=["check"], help="the action on the data set")
     parser.add_argument("directory", help="a data set's folder, or the directory of the ensemble that made it")
 
 

@@ -1,26 +1,31 @@
-"""Describe a name of a run file: its formula, parameters with units and defaults, source; without a name all keys."""
+"""Describe a name of a run file: formula, parameters with units and defaults, source. Without a name: all keys."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from solver.assemble.index import KINDS
 from solver.assemble.registry import Registry
-from solver.cli.reference import OF_TEXT, reference, section
+from solver.cli.reference import OF_TEXT, pages, section
 from solver.config import REQUIRED, WRITTEN, ConfigError, Entry, Parameter, WrittenEquation, nearest
 from solver.config.cases import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`NAME`."""
+    """`[NAME] [--pages FOLDER]`."""
     parser.add_argument("name", nargs="?", help="as in a run file: navier-stokes, ifrk4, …, or my_equations.py:Waves")
+    parser.add_argument("--pages", type=Path, metavar="FOLDER", help="write all keys as pages of Markdown into it")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the description of every class of this name."""
     registry, name = Registry(), options.name
+    if options.pages is not None:
+        write_pages(registry, options.pages)
+        return 0
     if name is None:
-        print(reference(registry), end="")
+        print("\n".join(pages(registry).values()), end="")
         return 0
     if name == WRITTEN:
         print(section(OF_TEXT, WrittenEquation), end="")
@@ -35,6 +40,14 @@ def run(options: argparse.Namespace) -> int:
         blocks.append(f"case {name}: slabwave new {name} prints this run file\n\n{case.read_text(encoding='utf-8')}")
     print("\n\n".join(block.rstrip() for block in blocks))
     return 0
+
+
+def write_pages(registry: Registry, folder: Path) -> None:
+    """Write the page of settings and the page of each kind of names."""
+    for name, text in pages(registry).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def _kinds(registry: Registry, name: str) -> list[str]:

@@ -18,8 +18,8 @@ STALL_SECONDS = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`[DIRECTORY] [--json FILE]`, the devices, and the address of a job."""
-    parser.add_argument("directory", nargs="?", default=".", help="whose file system is examined (default: this one)")
-    parser.add_argument("--json", metavar="FILE", help="what was measured (default: doctor.json in the directory)")
+    parser.add_argument("directory", nargs="?", default=".", help="a folder on the file system to examine (default: .)")
+    parser.add_argument("--json", metavar="FILE", help="file to write (default: doctor.json in the directory)")
     parser.add_argument("--platform", default="auto", choices=("auto", "cpu", "gpu", "tpu"), help="as devices.platform")
     parser.add_argument("--devices", type=int, metavar="N", help="virtual devices of a process on the CPU")
     add_address(parser)

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _values(path: Path) -> dict[str, dict[str, str]]:
-    """What each member of an ensemble has of its own, by key; empty for other runs."""
+    """Values that differ between the members of an ensemble, by key; empty for other runs."""
     table = RunDirectory(path).members
     if not table.exists():
         return {}
@@ -200,7 +200,7 @@ def _stands_at(directory: RunDirectory, end: float) -> str:
 
 
 def _now(directory: RunDirectory) -> str:
-    """Whether a process is running it, and when it will be done."""
+    """Say if a process is running it, and when it will be done."""
     holder = read_holder(directory)
     if not holder or holder.get("released"):
         return "no process is running it"

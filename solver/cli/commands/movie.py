@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and what is shown."""
     parser.add_argument("directory", help="a run's directory")
     add_view(parser)
-    parser.add_argument("--slices", action="store_true", help="of the first plane in slices/, as --plane and --at say")
+    parser.add_argument("--slices", action="store_true", help="film slices/: its first plane by default")
     parser.add_argument("--fps", type=float, metavar="N", help="frames per second (so many that it lasts some seconds)")
     parser.add_argument("--output", metavar="FILE", help="FILE.mp4 or FILE.gif (DIR/figures/movie.mp4, or .gif)")
 
@@ -45,7 +45,7 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> tuple[int
 
     Raises:
         ConfigError: the run has neither.
-        ValueError: the files do not have what the view asks for.
+        ValueError: the files lack what the view chooses.
     """
     from solver.io import list_snapshots, read_slices
     from solver.pictures.drawn_parts import film_part, reader_of

@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and what is drawn."""
     parser.add_argument("directory", help="a run's directory, or an ensemble's")
     add_view(parser)
-    parser.add_argument("--time", type=float, metavar="T", help="of the snapshot; all of them if it is not given")
+    parser.add_argument("--time", type=float, metavar="T", help="time of the snapshot to draw; every one if not given")
     parser.add_argument("--volume", metavar="NAME", help="a field in space, or q: surfaces of its highest values (PNG)")
     parser.add_argument("--compensate", type=float, metavar="P", help="draw k^P E(k) too; by the equation otherwise")
-    parser.add_argument("--format", default="png", metavar="|".join(FORMATS), help="of the files (png)")
-    parser.add_argument("--output", metavar="FOLDER", help="where they go (DIR/figures)")
+    parser.add_argument("--format", default="png", metavar="|".join(FORMATS), help="format of the files (png)")
+    parser.add_argument("--output", metavar="FOLDER", help="folder for the figures (DIR/figures)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,11 +88,11 @@ def _made(folder: Path) -> Iterator[None]:
 
 
 def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
-    """Draw the parts of snapshots, slices and mean fields that the view asks for.
+    """Draw the parts of snapshots, slices and mean fields that the view chooses.
 
     Raises:
         ConfigError: the run has none of these files.
-        ValueError: none of them has what the view asks for.
+        ValueError: none of them has what the view chooses.
     """
     drawn, errors = [], {}
     for kind in filter(lambda kind: kind.at_points, outputs_of(directory)):

@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR [--branch NEW [--from-step N]]`, the address of a job, and its share of an ensemble."""
     parser.add_argument("directory", help="a run's directory")
     parser.add_argument(
-        "--branch", metavar="NEW", help="go on in a new directory, with another step, stepper, parameter or resolution"
+        "--branch",
+        metavar="NEW",
+        help="continue in a new directory, with another step, stepper, parameter or resolution",
     )
     parser.add_argument("--from-step", type=int, metavar="N", help="step of the checkpoint that a branch starts from")
     add_address(parser)

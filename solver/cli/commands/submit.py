@@ -28,7 +28,7 @@ TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`FILE --nodes N`, where it runs, how long, and how often."""
     parser.add_argument("file", help="run file (TOML)")
-    parser.add_argument("--nodes", type=int, required=True, metavar="N", help="how many nodes")
+    parser.add_argument("--nodes", type=int, required=True, metavar="N", help="number of nodes")
     parser.add_argument(
         "--site", metavar="NAME|FILE.toml", help=f"{', '.join(sites())}, or a file; by default cpu or cuda, by platform"
     )
@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", help="instead of the site's")
     parser.add_argument("--account", help="instead of the site's")
     parser.add_argument("--qos", help="quality of service, as of sbatch")
-    parser.add_argument("--output", metavar="FILE", help="where the job's output goes, as of sbatch (slurm-%%j.out)")
-    parser.add_argument("--mail", metavar="ADDRESS", help="who is told when the job ends or fails")
+    parser.add_argument("--output", metavar="FILE", help="the job's output, with sbatch's patterns (slurm-%%j.out)")
+    parser.add_argument("--mail", metavar="ADDRESS", help="address that receives mail when the job ends or fails")
     parser.add_argument(
         "--cpus-per-task", type=int, metavar="N", help="cores of a process, instead of the site's share"
     )
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chain", type=int, default=1, metavar="K", help="K jobs, each after the one before, that continue the run"
     )
     parser.add_argument(
-        "--retries", type=int, default=0, metavar="N", help="go on at most N times after a process was killed (0)"
+        "--retries", type=int, default=0, metavar="N", help="resume at most N times after a process was killed (0)"
     )
     parser.add_argument(
         "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
@@ -106,7 +106,7 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.retries < 0:
         raise ConfigError(f"--retries {options.retries}: 0 or more is needed")
     if options.retries and options.chain > 1:
-        raise ConfigError(f"--retries {options.retries}: the next link of a chain goes on anyway; use --chain alone")
+        raise ConfigError(f"--retries {options.retries}: the next link of a chain resumes anyway; use --chain alone")
     if options.time is not None and not TIME.fullmatch(options.time):
         raise ConfigError(f"--time {options.time}: HH:MM:SS is needed, or D-HH:MM:SS")
     if options.cpus_per_task is not None and options.cpus_per_task < 1:
@@ -154,7 +154,7 @@ def _refuse_keys_of_ensemble(options: argparse.Namespace, scans: Sequence[Scan])
 
 
 def _jobs(options: argparse.Namespace, config: Config, scans: Sequence[Scan]) -> int | None:
-    """How many jobs share the members; None if one job carries out the run file."""
+    """Number of jobs that share the members; None if one job carries out the run file."""
     if options.jobs is None and not scans:
         return None
     combinations = math.prod(len(scan.values) for scan in scans)

@@ -1,4 +1,4 @@
-"""Run named cases whose results are known, and print what is found beside them."""
+"""Run named cases whose results are known, and print the computed numbers next to the known ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases (default: all)")
     parser.add_argument("--quick", action="store_true", help="small versions, which take two minutes in all")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="where long cases keep checkpoints; they go on from those there"
+        "--output", type=Path, metavar="DIR", help="folder for the checkpoints of long cases, which resume from it"
     )
     parser.add_argument("--platform", default="auto", choices=("auto", "cpu", "gpu", "tpu"), help="as devices.platform")
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a table; returns 1 if a number is not what it must be.
 
-    With `--output` the log of the runs is printed as they go on, and each case has a table of its own.
+    With `--output` the log of the runs is printed as they continue, and each case has a table of its own.
     """
     import jax
 
