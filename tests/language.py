@@ -25,7 +25,7 @@ ALLOWED = {
     "stands": (1, 26, 3),
     "goes on": (2, 24, 4),
     "is told": (2, 47, 6),
-    "beginning": (0, 184, 0),
+    "beginning": (0, 182, 0),
     "argument": (0, 162, 0),
     "fragment": (0, 4, 0),
 }
@@ -98,8 +98,7 @@ def compare(found: list[Place], allowed: dict[str, tuple[int, int, int]]) -> tup
         for kind, number in zip(KINDS, numbers, strict=True):
             said = f"{habit!r} in {kind}: {counts[habit, kind]} places, {number} allowed"
             if counts[habit, kind] > number:
-                more += [f"{p.where}: {habit}: {p.text.strip()}" for p in found if (p.habit, p.kind) == (habit, kind)]
-                more.append(said)
+                more.append(f"{said}; `python tests/language.py {habit!r}` lists them")
             elif counts[habit, kind] < number:
                 fewer.append(f"{said}: lower the number in tests/language.py")
     return more, fewer

@@ -33,7 +33,7 @@ class BlowUp(FloatingPointError):
 
     @classmethod
     def of_members(cls, errors: Mapping[str, BlowUp], count: int) -> BlowUp:
-        """One error for the members that blew up, of so many."""
+        """An error for the members that blew up, of so many."""
         said = "; ".join(f"{name}: {error}" for name, error in errors.items())
         return cls(f"{len(errors)} of {count} members blew up: {said}")
 
@@ -171,7 +171,7 @@ class Course:
 
     @property
     def done(self) -> bool:
-        """Whether the state stands at the end."""
+        """True if the state stands at the end."""
         return reached(self.state, self.end)
 
     def states(self) -> Iterator[State]:

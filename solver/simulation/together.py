@@ -94,7 +94,7 @@ class _Block:
 
 
 def _progress(going: Mapping[int, _Block]) -> str:
-    """One line for all runs that go on."""
+    """A line for all runs that go on."""
     times = {block.name: float(block.run.state.t) for block in going.values()}
     last, first = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
     return (
