@@ -91,7 +91,7 @@ def one_of_several(
     companions: int,
     thread: WritingThread,
 ) -> Iterator[Running]:
-    """The run of `run_one`, begun, for whoever steps it beside others. Collective.
+    """The run of `run_one`, begun, for a caller that steps several runs together. Collective.
 
     Args:
         assembly, directory, stop, lines, continues: as of `run_one`.

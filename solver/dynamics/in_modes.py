@@ -199,7 +199,7 @@ class Rows:
         self.modes, self.coefficients, self.fields, self.other = modes, coefficients, fields, other
 
     def with_products(self, made: Mapping[int, Array], of_other: Mapping[int, Array] | None = None) -> Rows:
-        """The same with products of a plan, by their numbers; of the complex fields beside them by themselves."""
+        """These rows with products of a plan, by their numbers; for real and for complex fields, if there are both."""
         products: dict[Node, Array] = {Slot("product", i): part for i, part in made.items()}
         known = {**self.coefficients, **products}
         other = None if self.other is None else self.other.with_products(of_other or {})

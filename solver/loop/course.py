@@ -130,7 +130,7 @@ class Course:
         As of `evolve`.
 
     Attributes:
-        state: as it stands at this pause.
+        state: the state at this pause.
 
     Raises:
         As `evolve`, when it is made; `BlowUp` when it advances.
@@ -171,7 +171,7 @@ class Course:
 
     @property
     def done(self) -> bool:
-        """True if the state stands at the end."""
+        """True if the state has reached the end."""
         return reached(self.state, self.end)
 
     def states(self) -> Iterator[State]:

@@ -72,7 +72,7 @@ class Running:
     Attributes:
         is_stepping: True while a call of its own is carried out.
         over: True once it ended at a pause: at its end, or stopped early.
-        finished: True if its state is that of its end.
+        finished: True if its state has reached the end.
     """
 
     def __init__(
