@@ -19,9 +19,9 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (15, 368, 36),
+    "noun": (15, 367, 36),
     "none": (9, 91, 8),
-    "beside": (0, 67, 7),
+    "beside": (0, 66, 7),
     "stands": (1, 26, 3),
     "goes on": (2, 24, 4),
     "is told": (2, 47, 6),

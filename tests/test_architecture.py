@@ -1,6 +1,7 @@
 """The house itself: import directions, nothing done at import, the public names."""
 
 import ast
+import graphlib
 import importlib
 import re
 import subprocess
@@ -48,6 +49,27 @@ def test_imports_point_upwards():
         kept_out = rooms & KEPT_OUT if room in NUMERICAL else set()
         wrong += [f"{path.relative_to(SOLVER)} imports {other}" for other in sorted(below | kept_out)]
     assert not wrong, "\n".join(wrong)
+
+
+def imported_files(path: Path, files: dict[str, Path]) -> set[Path]:
+    """The files that a file imports, for the names of types too; a package's names are imported from its own file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            named = [files.get(f"{node.module}.{alias.name}", files.get(node.module)) for alias in node.names]
+            found |= {file for file in named if file is not None}
+    return found - {path}
+
+
+def test_no_files_import_each_other():
+    """By way of others neither: what a file says can be read after what it builds on."""
+    dotted = {path: ".".join(path.relative_to(SOLVER.parent).with_suffix("").parts) for path in SOLVER.rglob("*.py")}
+    files = {name.removesuffix(".__init__"): path for path, name in dotted.items()}
+    sorter = graphlib.TopologicalSorter({path: imported_files(path, files) for path in files.values()})
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" → ".join(str(path.relative_to(SOLVER)) for path in error.args[1]))
 
 
 def test_every_file_stands_in_a_known_room():

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from solver.assemble import registry
+from solver.assemble.index import REGISTERED
 from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
@@ -52,10 +52,10 @@ def register(cls: C) -> C:
     if kind is None:
         kinds = ", ".join(base.__name__ for base in BASES.values())
         raise ValueError(f"register({getattr(cls, '__name__', cls)}): a subclass of one of {kinds} is needed")
-    known = built_in(kind).get(name) or registry.REGISTERED[kind].get(name)
+    known = built_in(kind).get(name) or REGISTERED[kind].get(name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"{cls.__name__}: the name {name!r} is {known.__module__}.{known.__qualname__}'s")
-    registry.REGISTERED[kind][name] = cls
+    REGISTERED[kind][name] = cls
     return cls
 
 
@@ -221,4 +221,4 @@ def _place(cls: type) -> str:
 
 def known_outputs() -> tuple[type[Output], ...]:
     """Our own kinds of output and those registered: what may have written into a run's directory."""
-    return tuple(dict.fromkeys([*built_in("output").values(), *registry.REGISTERED["output"].values()]))
+    return tuple(dict.fromkeys([*built_in("output").values(), *REGISTERED["output"].values()]))

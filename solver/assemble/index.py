@@ -18,6 +18,7 @@ from solver.config import REQUIRED, Declared, Entry, Parameter
 
 FILE = Path(__file__).parent / "index.json"
 KINDS = ("equation", "stepper", "initial", "forcing", "body", "output")
+REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # classes from Python, by `register`
 
 
 @cache

@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from solver.assemble.index import KINDS, indexed
+from solver.assemble.index import KINDS, REGISTERED, indexed
 from solver.config import ConfigError, Entry, Source, WrittenEquation, is_copy, nearest
-
-REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # by `register`, from Python
 
 
 @dataclass(frozen=True)

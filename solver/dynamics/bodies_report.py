@@ -15,6 +15,7 @@ from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnin
 from solver.dynamics.report import BodiesReport, Mask
 from solver.operators import Fields
 from solver.written.energies import vector_of
+from solver.written.worked import in_dimensions
 
 
 def report_of_bodies(equation: Any) -> BodiesReport | None:
@@ -56,7 +57,7 @@ def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
     """A budget in which `body` holds what bodies do, where nothing else in N changes an energy."""
     if equation.obstacles is None:
         return budget
-    bare = equation.text.without_obstacles.in_dimensions(equation.grid.dimensions).energies
+    bare = in_dimensions(equation.text, equation.grid.dimensions).energies
     of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
     word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
     return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}

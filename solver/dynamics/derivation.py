@@ -8,6 +8,7 @@ from typing import Any
 from solver.dynamics.evaluation import Evaluation
 from solver.written.report import report
 from solver.written.text import Text
+from solver.written.variants import without_parameters
 
 
 def derivation_of(equation: Any) -> list[tuple[str, str]]:
@@ -39,4 +40,4 @@ def texts_of(cls: Any) -> list[Text]:
     if not isinstance(cls.text, Text):
         return []
     optional = frozenset(name for name in cls.text.system.parameters if getattr(cls, name, 0) is None)
-    return [cls.text.without(optional), cls.text] if optional else [cls.text]
+    return [without_parameters(cls.text, optional), cls.text] if optional else [cls.text]

@@ -25,7 +25,8 @@ from solver.written.rates import Rate
 from solver.written.text import Text
 from solver.written.tree import Entry, Name, Node, Slot
 from solver.written.values import forms
-from solver.written.worked import Worked
+from solver.written.variants import with_obstacles, without_parameters
+from solver.written.worked import Worked, in_dimensions
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
@@ -49,7 +50,7 @@ class Evaluation:
     @cached_property
     def worked(self) -> Worked:
         """What is derived from the text for this grid's number of dimensions."""
-        return self.text.in_dimensions(self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
+        return in_dimensions(self.text, self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     # ---- coefficients -------------------------------------------------------------------------------------------
 
@@ -214,11 +215,11 @@ class Evaluation:
 def without_missing(equation: Any, text: Text) -> Text:
     """A text without the terms of the equation's parameters that are None."""
     given = {name: getattr(equation, name, 0) for name in text.system.parameters}
-    return text.without(frozenset(name for name, value in given.items() if value is None))
+    return without_parameters(text, frozenset(name for name, value in given.items() if value is None))
 
 
 def text_with_bodies(text: Text, obstacles: Any, dimensions: int) -> Text:
     """A text with what bodies and sponges do where it says `penalise`, or without these terms."""
     if obstacles is None:
         return text.without_obstacles
-    return text.with_obstacles(dimensions, move=not obstacles.are_at_rest, conditions=obstacles.conditions)
+    return with_obstacles(text, dimensions, move=not obstacles.are_at_rest, conditions=obstacles.conditions)

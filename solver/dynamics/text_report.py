@@ -25,6 +25,7 @@ from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
 from solver.written.plan import Plan
 from solver.written.tree import Node, Slot
+from solver.written.worked import derived_units
 
 EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
@@ -148,7 +149,7 @@ class TextReport:
 
     def _derived_units(self) -> dict[str, str]:
         declared = self.equation.fields.items()
-        units: dict[str, str] = self.on_grid.text.derived_units({name: field.units for name, field in declared})
+        units: dict[str, str] = derived_units(self.on_grid.text, {name: field.units for name, field in declared})
         return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:

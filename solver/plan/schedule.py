@@ -2,43 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from solver.plan.program import COLLECTIVES, Kernel, Program
 from solver.plan.rates import Rates
-from solver.plan.timing import REAL, exchange_time, fft_passes, pass_time
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """Seconds of one step of a program.
-
-    Args:
-        work: time of its kernels.
-        exchanging: time of its collectives, each from its start.
-        waiting: in which no kernel can run until an exchange has ended.
-        beside: part of `work` that is done while an exchange is under way.
-    """
-
-    work: float
-    exchanging: float
-    waiting: float
-    beside: float
-
-    @property
-    def total(self) -> float:
-        """Work and waiting [s]."""
-        return self.work + self.waiting
-
-    @property
-    def covered(self) -> float:
-        """Part of the exchanges' time in which kernels run; 1 where there is no exchange."""
-        return 1 - self.waiting / self.exchanging if self.exchanging else 1.0
-
-    @property
-    def placed(self) -> float:
-        """Part of the work that is placed between the start of an exchange and the wait for it."""
-        return self.beside / self.work if self.work else 0.0
+from solver.plan.timing import REAL, Timeline, exchange_time, fft_passes, pass_time
 
 
 def timeline(program: Program, rates: Rates, devices: int) -> Timeline:

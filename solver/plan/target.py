@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from solver.plan.of_run import Part
 from solver.plan.program import Program
 from solver.plan.rates import Rates, published
-from solver.plan.schedule import Timeline, timeline
-from solver.plan.timing import on_one_host
+from solver.plan.schedule import timeline
+from solver.plan.timing import Timeline, on_one_host
 
 if TYPE_CHECKING:
     from solver.doctor import Report

@@ -21,7 +21,6 @@ from solver.plan.rates import Rates
 if TYPE_CHECKING:
     from solver.grid import Layout
     from solver.plan.program import Program
-    from solver.plan.schedule import Timeline
 
 MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes
 LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride
@@ -119,6 +118,38 @@ def transform_time(
     exchanges = exchange_time(rates, on_wire, slabs, pencils)
     exchanges += exchange_time(rates, on_wire, pencils, 1, slabs * pencils)
     return work * pass_time(rates, size) + strided * strided_pass_time(rates, size, itemsize) + exchanges
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Seconds of one step of a program.
+
+    Args:
+        work: time of its kernels.
+        exchanging: time of its collectives, each from its start.
+        waiting: in which no kernel can run until an exchange has ended.
+        beside: part of `work` that is done while an exchange is under way.
+    """
+
+    work: float
+    exchanging: float
+    waiting: float
+    beside: float
+
+    @property
+    def total(self) -> float:
+        """Work and waiting [s]."""
+        return self.work + self.waiting
+
+    @property
+    def covered(self) -> float:
+        """Part of the exchanges' time in which kernels run; 1 where there is no exchange."""
+        return 1 - self.waiting / self.exchanging if self.exchanging else 1.0
+
+    @property
+    def placed(self) -> float:
+        """Part of the work that is placed between the start of an exchange and the wait for it."""
+        return self.beside / self.work if self.work else 0.0
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from solver.written.parse import read_line
 from solver.written.plan import Plan
 from solver.written.rates import Unseen
 from solver.written.system import insert
-from solver.written.text import Text
+from solver.written.text import AS_WRITTEN, Text
 from solver.written.tree import Line, Negative, Node, Sum
-from solver.written.worked import PLANS, Worked
+from solver.written.worked import PLANNED, Worked
 
 COUPLED = {
     "nothing": "a number for each mode",
@@ -32,7 +32,7 @@ def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
     printed = lambda node: unicode(text.shown(worked.plan.without_slots(node)))  # noqa: E731
-    written = PLANS["as written"](worked.less)
+    written = PLANNED[AS_WRITTEN](worked.less)
     lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
     found = worked.rate
     if isinstance(found, Unseen):

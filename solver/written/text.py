@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
-from solver.written import variants
 from solver.written.canonical import canonical, canonical_table
 from solver.written.energies import names_of_squares
 from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
-from solver.written.obstacles import WORD, Conditions, scalars
+from solver.written.obstacles import WORD, called, scalars, without_penalties
 from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
-from solver.written.worked import PLANS, Worked, derived_units, work_out
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
+FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
 TABLES = (
     "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
     "invariants", "vectors", "symbols", "limits",
@@ -56,7 +55,7 @@ class Text:
         rate: the rate whose maximum the CFL number uses [1/time], where it does not follow from the text.
         limits: limit of each parameter, by name: `>= 0`, `> 0` or `>= 1`.
         symbols: printed forms of names, as `u` for `velocity`.
-        plan: search for the transforms, a key of `PLANS`. The fewest need other forms of products of two, so that
+        plan: search for the transforms, one of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
             `aliased` says that they are wanted all the same.
         aliased: True if other forms are wanted on every grid.
@@ -84,7 +83,7 @@ class Text:
     rate: str = ""
     limits: Any = ()
     symbols: Any = ()
-    plan: str = "fewest transforms"
+    plan: str = FEWEST
     aliased: bool = False
     unbounded: bool = False
 
@@ -156,12 +155,12 @@ class Text:
     @property
     def penalised(self) -> str:
         """The velocity that `penalise` is called of, as text; empty where it is called of none."""
-        return variants.penalised(self)
+        return _penalised(self)
 
     @property
     def without_obstacles(self) -> Text:
         """The text without the terms of bodies and sponges."""
-        return variants.without_obstacles(self) if self.takes_bodies else self
+        return _without_obstacles(self) if self.takes_bodies else self
 
     @property
     def takes_bodies(self) -> bool:
@@ -173,16 +172,6 @@ class Text:
         """The diffusivities of the scalars of which each body says what it does to them, by name."""
         lines = (read_line(line, self.words) for line in self.write if WORD in line)
         return {canonical(scalar): diffusivity for line in lines for scalar, diffusivity in scalars(line)}
-
-    def with_obstacles(self, dimensions: int, *, move: bool, conditions: Conditions) -> Text:
-        """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
-
-        Args:
-            dimensions: number of dimensions of space.
-            move: True if some draw the velocity towards another one than zero.
-            conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
-        """
-        return variants.with_obstacles(self, dimensions, move, conditions)
 
     @cached_property
     def words(self) -> dict[str, Word]:
@@ -238,30 +227,40 @@ class Text:
         """Units of a field, `1` where none are given."""
         return dict(self.units).get(field, "1")
 
-    def derived_units(self, of_fields: Mapping[str, str]) -> dict[str, str]:
-        """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
-        return dict(derived_units(self, tuple(of_fields.items())))
-
-    def without(self, names: frozenset[str]) -> Text:
-        """The text without the terms that hold these parameters, and without columns of which nothing is left."""
-        return variants.without_parameters(self, names) if names else self
-
-    def in_dimensions(self, dimensions: int, aliases: bool = False) -> Worked:
-        """The derivation from the text for so many dimensions of space.
-
-        Args:
-            dimensions: number of dimensions of space.
-            aliases: True if products of two are aliased on the grid.
-        """
-        if self.without_obstacles is not self:
-            return self.without_obstacles.in_dimensions(dimensions, aliases)
-        as_asked = (self.aliased or not aliases) and not self.is_mixed
-        return work_out(self, dimensions, self.plan if as_asked else "as written")
-
     @property
     def is_mixed(self) -> bool:
         """True if some of its fields are real and some are complex; their transforms are those of the text."""
         return self.system.is_mixed
+
+
+@cache
+def _penalised(text: Text) -> str:
+    """The velocity that `penalise` is called of, as text; empty where it is called of none."""
+    read = [read_line(line, text.words) for line in text.write if WORD in line]
+    found = {node for line in read for node in called(line)}
+    if len(found) > 1:
+        raise min(found, key=repr).place.error("bodies act on one velocity: penalise is called of another one, too")
+    return canonical(found.pop()) if found else ""
+
+
+@cache
+def _without_obstacles(text: Text) -> Text:
+    """The text without the terms of bodies and sponges, once these are checked."""
+    plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
+    for line in (read_line(line, text.words) for line in text.write):
+        for scalar, diffusivity in scalars(line):
+            if dict(text.fields).get(canonical(scalar)) != "scalar":
+                raise scalar.place.error("penalise of two things: a scalar field is needed first, and its diffusivity")
+            if alone := sorted(diffusivity.names - plain.system.parameters.keys() - {"pi"}):
+                raise diffusivity.place.error(
+                    f"{alone[0]} in the diffusivity of a scalar at bodies: a number is needed, or a parameter that "
+                    "stands elsewhere, too"
+                )
+    return plain
+
+
+def _without_word(text: Text) -> Text:
+    return replace(text, write=[canonical(without_penalties(read_line(line, text.words))) for line in text.write])
 
 
 def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:

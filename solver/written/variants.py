@@ -1,54 +1,33 @@
-"""Texts that are made of a text: with bodies, without them, without the terms of some parameters."""
+"""Texts that are made of a text: with bodies, without the terms of some parameters, without some columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from solver.written.canonical import canonical
-from solver.written.obstacles import WORD, Conditions, called, functions_of, scalars, with_penalties, without_penalties
+from solver.written.kinds import SCALAR, kind_of
+from solver.written.obstacles import Conditions, functions_of, with_penalties
 from solver.written.optional import lines_without, table_without, without
 from solver.written.parse import read_expression, read_line
-from solver.written.worked import columns_that_fit
-
-if TYPE_CHECKING:
-    from solver.written.text import Text
-
-
-@cache
-def penalised(text: Text) -> str:
-    """The velocity that `penalise` is called of, as text; empty where it is called of none."""
-    read = [read_line(line, text.words) for line in text.write if WORD in line]
-    found = {node for line in read for node in called(line)}
-    if len(found) > 1:
-        raise min(found, key=repr).place.error("bodies act on one velocity: penalise is called of another one, too")
-    return canonical(found.pop()) if found else ""
+from solver.written.system import insert
+from solver.written.text import Text
+from solver.written.tree import Call, Node, WrittenError
+from solver.written.vocabulary import EXTREMES
 
 
 @cache
-def without_obstacles(text: Text) -> Text:
-    """The text without the terms of bodies and sponges, once these are checked."""
-    plain, _ = _without_word(text), penalised(text)  # which refuses two velocities
-    for line in (read_line(line, text.words) for line in text.write):
-        for scalar, diffusivity in scalars(line):
-            if dict(text.fields).get(canonical(scalar)) != "scalar":
-                raise scalar.place.error("penalise of two things: a scalar field is needed first, and its diffusivity")
-            if alone := sorted(diffusivity.names - plain.system.parameters.keys() - {"pi"}):
-                raise diffusivity.place.error(
-                    f"{alone[0]} in the diffusivity of a scalar at bodies: a number is needed, or a parameter that "
-                    "stands elsewhere, too"
-                )
-    return plain
+def with_obstacles(text: Text, dimensions: int, *, move: bool, conditions: Conditions) -> Text:
+    """The text with bodies and sponges, as functions at the points (`solver.written.obstacles`).
 
-
-def _without_word(text: Text) -> Text:
-    return replace(text, write=[canonical(without_penalties(read_line(line, text.words))) for line in text.write])
-
-
-@cache
-def with_obstacles(text: Text, dimensions: int, move: bool, conditions: Conditions) -> Text:
-    """The text with bodies and sponges, as `Text.with_obstacles` says."""
+    Args:
+        text: that says `penalise`.
+        dimensions: number of dimensions of space.
+        move: True if some draw the velocity towards another one than zero.
+        conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
+    """
     lines = [with_penalties(read_line(line, text.words), dimensions, move, conditions) for line in text.write]
     plain = text.without_obstacles  # whose columns may make sense in fewer dimensions than these functions do
     return replace(
@@ -63,6 +42,8 @@ def with_obstacles(text: Text, dimensions: int, move: bool, conditions: Conditio
 @cache
 def without_parameters(text: Text, names: frozenset[str]) -> Text:
     """The text without the terms that hold these parameters, and without columns of which nothing is left."""
+    if not names:
+        return text
     changed: dict[str, Any] = {}
     for table in ("define", "energies", "series", "invariants", "vectors", "conserved"):
         given = getattr(text, table)
@@ -81,3 +62,29 @@ def without_parameters(text: Text, names: frozenset[str]) -> Text:
         spectra=[name for name in text.spectra if name not in names],
         rate="" if rate_left is None else canonical(rate_left),
     )
+
+
+def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
+    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
+
+    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
+    """
+    system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
+
+    def fits(own: str, d: int) -> bool:
+        node = insert(read_expression(own, text.words), system.definitions)
+        try:
+            return kind_of(_without_extremes(node), {**names, **system.kinds}, d, system.functions).order == 0
+        except WrittenError:
+            return False
+
+    others = [d for d in system.dimensions if d != dimensions]
+    left_out = lambda own: not fits(own, dimensions) and any(fits(own, d) for d in others)  # noqa: E731
+    return {name: own for name, own in table if not left_out(own)}
+
+
+def _without_extremes(node: Node) -> Node:
+    """An expression with what `max(f)` and `min(f)` are taken of in their place."""
+    if isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1:
+        return _without_extremes(node.arguments[0])
+    return node.map_children(_without_extremes)

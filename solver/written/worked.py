@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
@@ -24,7 +24,6 @@ from solver.written.energies import (
     vector_of,
 )
 from solver.written.formula import unicode
-from solver.written.kinds import SCALAR, kind_of
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.obstacles import bare
 from solver.written.parse import read_expression
@@ -33,7 +32,8 @@ from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, kept, text_to_keep
 from solver.written.system import System, insert
-from solver.written.tree import Call, Node, Slot, WrittenError
+from solver.written.text import AS_WRITTEN, FEWEST, Text
+from solver.written.tree import Node, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import (
     apart,
@@ -43,14 +43,12 @@ from solver.written.values import (
     refuse_complex_of_real,
     refuse_coupling,
 )
-from solver.written.vocabulary import EXTREMES, nearest
+from solver.written.variants import columns_that_fit
+from solver.written.vocabulary import nearest
 
-if TYPE_CHECKING:
-    from solver.written.text import Text
-
-PLANS: dict[str, Callable[[Reduced], Plan[Row]]] = {
-    "fewest transforms": lambda less: kept(less, cheapest_plan),
-    "as written": lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
+PLANNED: dict[str, Callable[[Reduced], Plan[Row]]] = {
+    FEWEST: lambda less: kept(less, cheapest_plan),
+    AS_WRITTEN: lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
 }
 
 
@@ -115,7 +113,7 @@ def keep_plan(text: str) -> None:
         WrittenError: a text that is no plan.
     """
     if keep_to(text):
-        work_out.cache_clear()
+        _work_out.cache_clear()
 
 
 @cache
@@ -130,16 +128,29 @@ def linear_of(text: Text, dimensions: int) -> Linear:
     return linear_operator(without_unknowns(text, dimensions))
 
 
+def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Worked:
+    """The derivation from a text, without its bodies, for so many dimensions of space.
+
+    Args:
+        text: the equations.
+        dimensions: number of dimensions of space.
+        aliases: True if products of two are aliased on the grid.
+    """
+    plain = text.without_obstacles
+    as_asked = (plain.aliased or not aliases) and not plain.is_mixed
+    return _work_out(plain, dimensions, plain.plan if as_asked else AS_WRITTEN)
+
+
 @cache
-def work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
-    """Derive everything from a text for so many dimensions, with a plan of one of the kinds of `PLANS`."""
+def _work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
+    """Derive everything from a text for so many dimensions, with a plan of one of the kinds of `text.PLANS`."""
     less = without_unknowns(text, dimensions)
     for name, _ in text.limits:
         if name not in less.system.parameters:
             raise WrittenError(f"limits of {name!r}{nearest(name, less.system.parameters)}")
     without_divergence(less)  # refuses constraints that it does not know
     refuse_broken_constraints(less)
-    plan = PLANS[plan_name](less)
+    plan = PLANNED[plan_name](less)
     refuse_complex_of_real(plan, less.system)
     changes = less.changes(plan.rows)
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
@@ -184,32 +195,6 @@ def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
     return replace(plan, products=tuple(map(bare, plan.products)))
 
 
-def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
-    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
-
-    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
-    """
-    system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
-
-    def fits(own: str, d: int) -> bool:
-        node = insert(read_expression(own, text.words), system.definitions)
-        try:
-            return kind_of(_without_extremes(node), {**names, **system.kinds}, d, system.functions).order == 0
-        except WrittenError:
-            return False
-
-    others = [d for d in system.dimensions if d != dimensions]
-    left_out = lambda own: not fits(own, dimensions) and any(fits(own, d) for d in others)  # noqa: E731
-    return {name: own for name, own in table if not left_out(own)}
-
-
-def _without_extremes(node: Node) -> Node:
-    """An expression with what `max(f)` and `min(f)` are taken of in their place."""
-    if isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1:
-        return _without_extremes(node.arguments[0])
-    return node.map_children(_without_extremes)
-
-
 def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that is given with the equations, in inner fields of the plan."""
     place = read_expression(text, less.system.functions).place
@@ -223,9 +208,13 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
     return Rate(None, values.node.rewritten(lambda part: inner.get(part) if isinstance(part, Slot) else None), {})
 
 
+def derived_units(text: Text, of_fields: Mapping[str, str]) -> dict[str, str]:
+    """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
+    return dict(_derived_units(text, tuple(of_fields.items())))
+
+
 @cache
-def derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Units of what the text declares beside its fields, from those of the fields; see `Text.derived_units`."""
+def _derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     system = text.system
     densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
     columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}

@@ -14,6 +14,7 @@ from solver.written.linear import linear_part
 from solver.written.plan import plan_as_written
 from solver.written.text import Text
 from solver.written.tree import Entry
+from solver.written.worked import in_dimensions
 
 SHAPES = {1: (15,), 2: (9, 11), 3: (5, 7, 9)}
 PARAMETERS = {"nu": 0.3, "n2": 1.7, "beta": 0.8, "kd": 1.3, "g": 0.4, "f": 2.0}
@@ -134,21 +135,21 @@ def test_what_cannot_be_solved_is_refused(lines, fields, unknowns, message):
 def test_constraints_that_would_not_be_kept(lines, fields, message):
     text = Text(lines, fields, {"p": "scalar"} if "grad(p)" in lines[0] else {})
     with pytest.raises(WrittenError, match=message):
-        text.in_dimensions(3 if "b" in fields and fields["b"] == "vector" else 2)
+        in_dimensions(text, 3 if "b" in fields and fields["b"] == "vector" else 2)
 
 
 def test_an_induction_that_keeps_its_constraint_is_taken():
     """∇×(u×b) keeps ∇·b = 0 without any unknown, in either form."""
     for right in ("curl(cross(u, b))", "b@grad(u) - u@grad(b)"):
         lines = [f"dt(b) = {right}", "dt(u) = lap(u) - grad(p)", "div(u) = 0", "div(b) = 0"]
-        Text(lines, {"b": "vector", "u": "vector"}, {"p": "scalar"}).in_dimensions(3)
+        in_dimensions(Text(lines, {"b": "vector", "u": "vector"}, {"p": "scalar"}), 3)
 
 
 @pytest.mark.parametrize("force", ["c**2*grad(c)", "(c**3 - c - lap(c))*grad(c)"])
 def test_a_force_that_the_pressure_takes_up_breaks_nothing(force):
     """Of c²∇c = ∇(c³/3) the projection leaves round-off, whose divergence is as large as itself."""
     lines = [f"dt(u) = -u@grad(u) - grad(p) + {force}", "div(u) = 0", "dt(c) = -u@grad(c) + lap(c)"]
-    Text(lines, {"u": "vector", "c": "scalar"}, {"p": "scalar"}).in_dimensions(2)
+    in_dimensions(Text(lines, {"u": "vector", "c": "scalar"}, {"p": "scalar"}), 2)
 
 
 BESIDE = [

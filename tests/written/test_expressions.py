@@ -5,6 +5,7 @@ import pytest
 from solver.written import Text, WrittenError, read_system
 from solver.written.expressions import cause, cross, curl, div, dt, explicit, grad, lap, outer, symbols
 from solver.written.parse import read_line
+from solver.written.worked import in_dimensions
 
 u, b, p, nu, ez = symbols("u b p nu ez")
 
@@ -48,7 +49,7 @@ def test_tau_terms_and_gauges_are_absorbed(dot):
     lines = [line.replace("u@grad(u)", dot.format("u")).replace("u@grad(s)", dot.format("s")) for line in SHEAR_FLOW]
     with_gauge = Text(lines, {"u": "vector", "s": "scalar"}, {"p": "scalar", "tau_p": "scalar"})
     without = Text([*SHEAR_FLOW[:2], "div(u) = 0"], {"u": "vector", "s": "scalar"}, {"p": "scalar"})
-    one, other = with_gauge.in_dimensions(2), without.in_dimensions(2)
+    one, other = in_dimensions(with_gauge, 2), in_dimensions(without, 2)
     assert (one.changes, one.linear, one.plan) == (other.changes, other.linear, other.plan)
 
 
@@ -65,14 +66,14 @@ def test_tau_terms_and_gauges_are_absorbed(dot):
 def test_a_gauge_makes_no_constant_of_an_unknown_with_an_equation(lines, define, unknowns):
     ranks = dict.fromkeys(unknowns, "scalar")
     one, other = (
-        Text(of, {"q": "scalar"}, ranks, define).in_dimensions(2) for of in ([*lines, "integ(chi) = 0"], lines)
+        in_dimensions(Text(of, {"q": "scalar"}, ranks, define), 2) for of in ([*lines, "integ(chi) = 0"], lines)
     )
     assert (one.changes, one.linear, one.plan) == (other.changes, other.linear, other.plan)
     assert one.less.diagnosed == other.less.diagnosed
 
 
 def test_the_other_example_is_read():
-    worked = Text(KDV_BURGERS, {"u": "scalar"}).in_dimensions(1)
+    worked = in_dimensions(Text(KDV_BURGERS, {"u": "scalar"}), 1)
     assert worked.less.system.parameters.keys() == {"a", "b"}
     assert len(worked.linear.symbols) == 1
 

@@ -7,6 +7,7 @@ from solver.written import Text, WrittenError, read_system
 from solver.written.elimination import reduced
 from solver.written.matrices import linear_operator, matrices, matrix
 from solver.written.symbols import random_modes
+from solver.written.worked import in_dimensions
 
 FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
 PRESSURE = {"p": "scalar"}
@@ -55,7 +56,7 @@ def test_a_constraint_without_a_multiplier_is_refused():
 
 
 def worked(write, fields, dimensions, **others):
-    return Text(write=write, fields=fields, **others).in_dimensions(dimensions, aliases=False)
+    return in_dimensions(Text(write=write, fields=fields, **others), dimensions, aliases=False)
 
 
 @pytest.mark.parametrize("number", ["1e-12", "1e12"])

@@ -6,11 +6,12 @@ import pytest
 
 from solver.written import Text, WrittenError
 from solver.written.units import parsed, printed, raised, times
+from solver.written.worked import derived_units
 
 
 def derived(write, fields, units, **more):
     text = Text(write=write, fields=fields, units=units, **more)
-    return text.derived_units({name: units.get(name, "1") for name in fields})
+    return derived_units(text, {name: units.get(name, "1") for name in fields})
 
 
 def test_units_of_parameters_and_columns_of_a_flow():
@@ -84,7 +85,7 @@ def test_units_that_are_given_count():
         units={"c": "u", "slope": "u^2/length^2"},
         series={"slope": "dx(c)**2"},
     )
-    assert text.derived_units({"c": "u"})["slope"] == "u^2/length^2"
+    assert derived_units(text, {"c": "u"})["slope"] == "u^2/length^2"
     with pytest.raises(WrittenError, match="units of 'slop'; did you mean 'slope'"):
         Text(write=text.write, fields=text.fields, units={"slop": "u"}, series=text.series)
 
