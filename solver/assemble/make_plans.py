@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from solver.assemble.classes import built_in
 from solver.dynamics.base import Equation
-from solver.written.elimination import Reduced, reduced
+from solver.written.elimination import Reduced, reduce_system
 from solver.written.search import cheapest_plan
 from solver.written.stored import FILE, key_of, numbered, plan_as_json, renamed
 from solver.written.text import Text
@@ -15,14 +15,14 @@ from solver.written.text import Text
 
 def main() -> None:
     """Search the plans of all texts of the library, and write them."""
-    plans = {key_of(less): plan_as_json(renamed(cheapest_plan(less), numbered(less))) for less in systems()}
+    plans = {key_of(reduced): plan_as_json(renamed(cheapest_plan(reduced), numbered(reduced))) for reduced in systems()}
     FILE.write_text(json.dumps(plans, separators=(",", ":"), sort_keys=True) + "\n", encoding="utf-8")
 
 
 def systems() -> Iterator[Reduced]:
     """The library's texts, in each number of dimensions in which they are solved."""
     for text, dimensions in texts():
-        yield reduced(text.system, dimensions)
+        yield reduce_system(text.system, dimensions)
 
 
 def texts() -> Iterator[tuple[Text, int]]:

@@ -43,9 +43,9 @@ from solver.operators import Fields, LinearOperator, Rotation
 from solver.spaces import FourierSpace, NotInSpace, Space
 from solver.spaces.field import Field
 from solver.spaces.manifold import by_kind
+from solver.written.derivation import Derivation
 from solver.written.rates import Rate, Unseen
 from solver.written.text import Text
-from solver.written.worked import Worked
 
 BY_HAND = ("linear", "nonlinear", "rate")  # what a class without a text gives
 
@@ -158,7 +158,7 @@ class Equation(AnyEquation):
 
         Override it where the text does not tell it: the speeds then come from the transforms of the right-hand side.
         """
-        return self.worked.rate
+        return self.derived.rate
 
     @property
     def why_no_rate(self) -> str:
@@ -190,9 +190,9 @@ class Equation(AnyEquation):
         return without_missing(self, self.text.without_obstacles)
 
     @property
-    def worked(self) -> Worked:
+    def derived(self) -> Derivation:
         """What is derived from the text for this grid's number of dimensions."""
-        return Evaluation(self).worked
+        return Evaluation(self).derived
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:

@@ -14,8 +14,8 @@ from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
 from solver.dynamics.report import BodiesReport, Mask
 from solver.operators import Fields
+from solver.written.derivation import in_dimensions
 from solver.written.energies import vector_of
-from solver.written.worked import in_dimensions
 
 
 def report_of_bodies(equation: Any) -> BodiesReport | None:
@@ -42,7 +42,7 @@ def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         u, change = velocity_and_change(placed, fields, linear, equation.nonlinear(fields, t))
     else:
         on_grid = Evaluation(equation)
-        hats = jnp.stack([on_grid.rows(fields).whole(part) for part in vector_of(name, on_grid.worked.less)])
+        hats = jnp.stack([on_grid.rows(fields).whole(part) for part in vector_of(name, on_grid.derived.reduced)])
         u = equation.transform.inverse(hats)
         change = jnp.zeros_like(u)
     return forces(obstacles, equation.grid, u, change, t)

@@ -8,10 +8,10 @@ from typing import Any
 from jax.typing import ArrayLike
 
 from solver.spaces.field import Field
+from solver.written.derivation import without_unknowns
 from solver.written.matrices import without_divergence
 from solver.written.text import Text
 from solver.written.tree import WrittenError
-from solver.written.worked import without_unknowns
 
 
 def declare(cls: type[Any], parent: type[Any]) -> None:

@@ -14,7 +14,7 @@ from solver.written.variants import without_parameters
 def derivation_of(equation: Any) -> list[tuple[str, str]]:
     """What was derived from the text of an equation, as headings and lines."""
     on_grid, dimensions, obstacles = Evaluation(equation), equation.grid.dimensions, equation.obstacles
-    lines = report(on_grid.text, replace(on_grid.worked, rate=equation.rate_at_points()), dimensions)
+    lines = report(on_grid.text, replace(on_grid.derived, rate=equation.rate_at_points()), dimensions)
     if obstacles is None:
         return lines
     lines.append(("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate"))
@@ -32,7 +32,7 @@ def text_table(equation: Any) -> dict[str, Any]:
 def plan_to_keep(equation: Any) -> str:
     """The plan that was searched for an equation's text, as its run keeps it; empty where none was."""
     on_grid = Evaluation(equation)
-    return on_grid.worked.plan_to_keep if on_grid.text.plan != "as written" else ""
+    return on_grid.derived.plan_to_keep if on_grid.text.plan != "as written" else ""
 
 
 def texts_of(cls: Any) -> list[Text]:

@@ -18,6 +18,7 @@ from solver.fft import Transform, max_over_points
 from solver.operators import Fields, components
 from solver.spaces import Field
 from solver.written.components import ZERO
+from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
 from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
@@ -26,7 +27,6 @@ from solver.written.text import Text
 from solver.written.tree import Entry, Name, Node, Slot
 from solver.written.values import forms
 from solver.written.variants import with_obstacles, without_parameters
-from solver.written.worked import Worked, in_dimensions
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
 
@@ -48,7 +48,7 @@ class Evaluation:
         return without_missing(equation, text_with_bodies(equation.text, equation.obstacles, self.grid.dimensions))
 
     @cached_property
-    def worked(self) -> Worked:
+    def derived(self) -> Derivation:
         """What is derived from the text for this grid's number of dimensions."""
         return in_dimensions(self.text, self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
@@ -65,7 +65,7 @@ class Evaluation:
 
     def scalars(self, name: str) -> tuple[Node, ...]:
         """The scalars of a field: its components."""
-        return tuple(scalar for scalar in self.worked.less.scalars if named(scalar) == name)
+        return tuple(scalar for scalar in self.derived.reduced.scalars if named(scalar) == name)
 
     def coefficients(self, fields: Fields) -> dict[Node, Array]:
         """Coefficients of each scalar of the fields."""
@@ -158,7 +158,7 @@ class Evaluation:
 
     def _with_products_apart(self, rows: Rows, plan: Plan[Any], made: Mapping[int, Array]) -> Rows:
         """Rows with products, from their values: each as coefficients of the kinds of fields that need it."""
-        changes = self.worked.changes if plan is self.worked.plan else {ZERO: plan.rows[""]}
+        changes = self.derived.changes if plan is self.derived.plan else {ZERO: plan.rows[""]}
         names = self.text.system.complex_names
         rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
         needed = forms(plan, rows_by_kind, names).products

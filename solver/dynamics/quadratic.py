@@ -66,7 +66,7 @@ def caused(on_grid: Evaluation, squares: Sequence[Square], cause: Linear, fields
     That is Σ Re(û_c* K_cb û_b) over pairs of scalars, K made of n, l, r and C. Components of a field whose weights
     are equal share theirs.
     """
-    scalars = on_grid.worked.less.scalars
+    scalars = on_grid.derived.reduced.scalars
     alone: dict[tuple[Any, ...], list[Node]] = {}
     total: ModeSum = {}
     for (c, b), factors in _weights(squares, cause, scalars).items():
@@ -143,4 +143,4 @@ def conjugate(on_grid: Evaluation, squares: Sequence[Square], rows: Rows) -> Fie
 def _held(on_grid: Evaluation, node: Node) -> list[Node]:
     """The scalars of the fields that an expression holds."""
     parts = set(node.walk())
-    return [scalar for scalar in on_grid.worked.less.scalars if scalar in parts]
+    return [scalar for scalar in on_grid.derived.reduced.scalars if scalar in parts]

@@ -13,9 +13,9 @@ from solver.dynamics.checks import NUMBERS, nothing_unless, require, require_sha
 from solver.dynamics.damping import require_powers
 from solver.dynamics.evaluation import Evaluation
 from solver.spaces import NotInSpace
+from solver.written.derivation import linear_of, without_unknowns
 from solver.written.growth import fastest_growth
 from solver.written.kinds import Kind
-from solver.written.worked import linear_of, without_unknowns
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
     ">= 0": ("zero or more", {"least": 0}),
@@ -50,8 +50,8 @@ def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:
     is_beside_real = any(field.real for field in on_grid.equation.fields.values())
     if not any(map(jnp.iscomplexobj, jax.tree.leaves(value))):
         return is_beside_real
-    worked = on_grid.worked
-    return name in worked.numbers_of_reports or (is_beside_real and name in worked.numbers_of_real)
+    derived = on_grid.derived
+    return name in derived.numbers_of_reports or (is_beside_real and name in derived.numbers_of_real)
 
 
 def _check_spaces(equation: Any) -> None:
@@ -72,8 +72,8 @@ def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
     is_written_in_them = not equation.dimensions or dimensions in equation.dimensions  # else it is refused elsewhere
     if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
         return
-    linear, less, shortest = linear_of(text, dimensions), without_unknowns(text, dimensions), equation.grid.k_max
-    growth = fastest_growth(linear, less, numbers, shortest)
+    linear, reduced, shortest = linear_of(text, dimensions), without_unknowns(text, dimensions), equation.grid.k_max
+    growth = fastest_growth(linear, reduced, numbers, shortest)
     if growth is not None:
         raise ValueError(
             f"equation {equation.name}: its linear part amplifies ever shorter waves ever faster: on this grid those "

@@ -44,7 +44,7 @@ class TextDynamics:
 
     def linear(self) -> LinearOperator:
         """L on this grid."""
-        return self.operator(self.on_grid.worked.linear)
+        return self.operator(self.on_grid.derived.linear)
 
     def operator(self, linear: Linear) -> LinearOperator:
         """A linear operator on this grid; where there are real and complex fields, one for either kind."""
@@ -52,7 +52,7 @@ class TextDynamics:
         kinds = [tuple(name for name, field in fields.items() if field.real is real) for real in (True, False)]
         if not all(kinds):
             return self._operator_on(tuple(fields), linear)
-        scalars = self.on_grid.worked.less.scalars
+        scalars = self.on_grid.derived.reduced.scalars
         parts = [{pair: s for pair, s in linear.between(scalars).items() if named(pair[0]) in names} for names in kinds]
         coupled = ["nothing" if all(row == column for row, column in part) else "components" for part in parts]
         own = (Linear(*pair) for pair in zip(parts, coupled, strict=True))
@@ -83,7 +83,7 @@ class TextDynamics:
     def unsolved_modes(self) -> dict[str, Array]:
         """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
         modes, counted = self.on_grid.modes(0.0), {}
-        for scalar, node in self.on_grid.worked.less.diagnosed.items():
+        for scalar, node in self.on_grid.derived.reduced.diagnosed.items():
             divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
             if divisors:
                 vanishing = [modes.vanishing(divisor) for divisor in sorted(divisors, key=repr)]
@@ -112,7 +112,7 @@ class TextDynamics:
         function, on_grid, grid = self._largest, self.on_grid, self.equation.grid
         if function is None:
             return jnp.asarray(self._further_rate(), grid.dtype)
-        values = on_grid.at_points(function.inner, on_grid.worked.plan, on_grid.rows(fields))
+        values = on_grid.at_points(function.inner, on_grid.derived.plan, on_grid.rows(fields))
         numbers, places = on_grid.numbers(on_grid.modes(0.0), function), on_grid.places(function)
         [largest] = function.made(values, numbers, places, grid.physical_shape)
         return max_over_points(largest.astype(grid.dtype)) + self._further_rate()
@@ -124,7 +124,7 @@ class TextDynamics:
     @property
     def _largest(self) -> AtPoints | None:
         """What the rate is the largest of, from the inner fields of the plan; None where there is nothing."""
-        found, plan = self.equation.rate_at_points(), self.on_grid.worked.plan
+        found, plan = self.equation.rate_at_points(), self.on_grid.derived.plan
         if not isinstance(found, Rate) or not plan.products:
             return None
         across = lambda axis, speed: Quotient(speed, Entry(SPACING, (axis,)))  # noqa: E731
@@ -137,10 +137,10 @@ class TextDynamics:
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
         """N(u, t), and the largest of a number at the points."""
-        equation, worked = self.equation, self.on_grid.worked
+        equation, derived = self.equation, self.on_grid.derived
         placed = Evaluation(at_motion(equation, fields, t))
-        rows, found = placed.carried_out(worked.plan, fields, t, largest)
-        changes = self.on_grid.by_field(rows, worked.changes)
+        rows, found = placed.carried_out(derived.plan, fields, t, largest)
+        changes = self.on_grid.by_field(rows, derived.changes)
         mean_free = [name for name, field in equation.fields.items() if field.zero_mean]
         changes |= {name: equation.space(name).as_declared(changes[name], ZERO_MEAN) for name in mean_free}
         return changes, found

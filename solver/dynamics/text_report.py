@@ -23,9 +23,9 @@ from solver.dynamics.report import Report
 from solver.dynamics.text_dynamics import damping_of_text
 from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
+from solver.written.derivation import derived_units
 from solver.written.plan import Plan
 from solver.written.tree import Node, Slot
-from solver.written.worked import derived_units
 
 EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
@@ -33,8 +33,8 @@ EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 def report_of_text(equation: Any) -> Report:
     """What its text declares, and where it declares nothing what its fields give."""
     fields, text = report_of_fields(equation, has_budget=True), TextReport(equation)
-    worked = text.worked
-    if not worked.spectra or text.on_grid.text.energies is None:
+    derived = text.derived
+    if not derived.spectra or text.on_grid.text.energies is None:
         spectra_of_fields: Mapping[str, str] = Squares(equation).fields
     else:
         spectra_of_fields = {}
@@ -42,12 +42,12 @@ def report_of_text(equation: Any) -> Report:
         fields,
         columns=text.columns,
         units=text.units,
-        spectra=text.spectra if worked.spectra else fields.spectra,
+        spectra=text.spectra if derived.spectra else fields.spectra,
         spectra_of_fields=spectra_of_fields,
         energies=text.energies,
         budget=text.budget,
         vectors=text.vectors,
-        invariants=text.invariants if worked.invariants else fields.invariants,
+        invariants=text.invariants if derived.invariants else fields.invariants,
         invariant_units=lambda: {**units_of_invariants(equation), **text.units_of_invariants()},
         conserved=text.conserved,
         conserved_scales=text.conserved_scales,
@@ -65,14 +65,14 @@ class TextReport:
 
     def __init__(self, equation: Any) -> None:
         self.equation, self.on_grid = equation, Evaluation(equation)
-        self.worked = self.on_grid.worked
+        self.derived = self.on_grid.derived
 
     # ---- energies -----------------------------------------------------------------------------------------------
 
     def energies(self, fields: Fields) -> dict[str, Array]:
         """Energies by column. One all-reduce each."""
         rows = self.on_grid.rows(fields)
-        return {name: value_of(self.on_grid, energy.squares, rows) for name, energy in self.worked.energies.items()}
+        return {name: value_of(self.on_grid, energy.squares, rows) for name, energy in self.derived.energies.items()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """Changes of each energy by the causes that the text names, by the other linear terms, by N and by forcing."""
@@ -80,7 +80,8 @@ class TextReport:
         now, zeros = on_grid.rows(fields), {name: jnp.zeros_like(field) for name, field in fields.items()}
         nonlinear, forced = (on_grid.rows({**zeros, **change}) for change in (changes.nonlinear, changes.forcing))
         sums = {
-            name: self._causes(energy, now, nonlinear, forced, changes) for name, energy in self.worked.energies.items()
+            name: self._causes(energy, now, nonlinear, forced, changes)
+            for name, energy in self.derived.energies.items()
         }
         return with_cause_of_bodies(self.equation, rates_of_sums(sums, changes, self.equation.grid.dtype))
 
@@ -105,7 +106,7 @@ class TextReport:
     def columns(self, fields: Fields) -> dict[str, Array]:
         """The energies, and the further columns of the text."""
         columns = self.energies(fields)
-        for name, column in self.worked.columns.items():
+        for name, column in self.derived.columns.items():
             columns[name] = self._column(column, fields, columns)
         return columns
 
@@ -141,11 +142,11 @@ class TextReport:
         own = self.equation.units
         known = {**Squares(self.equation).units, **self._derived_units(), **own}
         rate = () if self.equation.why_no_rate else ("cfl",)
-        return {name: known.get(name, "1") for name in (*self.worked.energies, *self.worked.columns, *own, *rate)}
+        return {name: known.get(name, "1") for name in (*self.derived.energies, *self.derived.columns, *own, *rate)}
 
     def units_of_invariants(self) -> dict[str, str]:
         """Units of the invariants, as far as those of the fields tell them."""
-        return {name: unit for name, unit in self._derived_units().items() if name in self.worked.invariants}
+        return {name: unit for name, unit in self._derived_units().items() if name in self.derived.invariants}
 
     def _derived_units(self) -> dict[str, str]:
         declared = self.equation.fields.items()
@@ -155,16 +156,16 @@ class TextReport:
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """What the text declares to be conserved."""
         columns = self.columns(fields) if self.on_grid.text.conserved else {}
-        return {name: self._column(column, fields, columns) for name, column in self.worked.conserved.items()}
+        return {name: self._column(column, fields, columns) for name, column in self.derived.conserved.items()}
 
     def conserved_scales(self, fields: Fields) -> dict[str, Array]:
         """The sizes of what may cancel."""
         size = lambda parts: sum(jnp.abs(self._part(part, fields)) for part in parts)  # noqa: E731
-        return {name: size(parts) for name, parts in self.worked.sizes.items()}
+        return {name: size(parts) for name, parts in self.derived.sizes.items()}
 
     def vectors(self, fields: Fields) -> Fields:
         """The vectors that the text declares, and its fields that are vectors."""
-        rows, declared = self.on_grid.rows(fields), self.worked.vectors
+        rows, declared = self.on_grid.rows(fields), self.derived.vectors
         named = {name: jnp.stack([rows.whole(part) for part in parts]) for name, parts in declared.items()}
         return {**named, **vector_fields(self.equation, fields)}
 
@@ -173,9 +174,9 @@ class TextReport:
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Shell spectra of energies and invariants: the sum over all shells is the mean over the box."""
         rows = self.on_grid.rows(fields)
-        return {name: by_shell(squares, rows) for name, squares in self.worked.spectra.items()}
+        return {name: by_shell(squares, rows) for name, squares in self.derived.spectra.items()}
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
         """What the text declares to move between scales."""
         rows = self.on_grid.rows(fields)
-        return {name: conjugate(self.on_grid, squares, rows) for name, squares in self.worked.invariants.items()}
+        return {name: conjugate(self.on_grid, squares, rows) for name, squares in self.derived.invariants.items()}

@@ -118,7 +118,7 @@ class HallMHD(Equation):
         """Σ_i (|u_i| + c |b_i|)/Δx_i, which the text cannot tell: the Hall term acts on a wavenumber k as k²."""
         half = f"ion_inertial_length*{self.grid.k_corner!r}/2"
         fastest = read_expression(f"sqrt(1 + ({half})**2) + {half}")
-        inner = self.worked.plan.inner
+        inner = self.derived.plan.inner
         at = lambda field, i: Call("abs", (Slot("inner", inner.index(Entry(field, (i,)))),))  # noqa: E731
         speeds = [plus((at("velocity", i), times(fastest, at("magnetic_field", i)))) for i in range(3)]
         return Rate(tuple(speeds), None, {})

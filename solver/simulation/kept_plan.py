@@ -10,7 +10,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.base import has_text
 from solver.dynamics.derivation import plan_to_keep
 from solver.io.files import write_text
-from solver.written.worked import keep_plan as use_plan
+from solver.written.derivation import keep_plan as use_plan
 
 PLAN = "plan.json"  # in a run's directory
 

@@ -29,36 +29,36 @@ CANCELS = 1e-9  # of the size of what cancels
 BROKEN = 1e-12  # of the same: terms that keep a constraint leave 3e-16
 
 
-def agrees(less: Reduced, plan: Plan[Row]) -> bool:
+def agrees(reduced: Reduced, plan: Plan[Row]) -> bool:
     """True if the rates of change by a plan are those of the text, for fields that meet the constraints."""
-    for samples in samples_of(less):
-        of_text = Multilinear(less, samples)
-        of_plan = Multilinear(less, samples, plan, of_text.functions)
-        for bits, at in ((max(samples.modes), samples.at.changes), (0, matrices(less, samples.modes[0]).changes)):
-            texts = of_text.stacked(less.rest.values(), bits)
-            plans = of_plan.stacked([plan.rows[row] for row in less.rest], bits)
+    for samples in samples_of(reduced):
+        of_text = Multilinear(reduced, samples)
+        of_plan = Multilinear(reduced, samples, plan, of_text.functions)
+        for bits, at in ((max(samples.modes), samples.at.changes), (0, matrices(reduced, samples.modes[0]).changes)):
+            texts = of_text.stacked(reduced.rest.values(), bits)
+            plans = of_plan.stacked([plan.rows[row] for row in reduced.rest], bits)
             sizes = np.maximum(np.abs(texts), np.abs(plans)).max(axis=0)  # of each row: one may be far smaller
             if np.any(np.abs(multiplied(at, texts - plans)) > AGREED * np.abs(at).max(axis=0) @ sizes):
                 return False
     return True
 
 
-def samples_of(less: Reduced) -> Iterator[Samples]:
+def samples_of(reduced: Reduced) -> Iterator[Samples]:
     """Samples of one factor, of two, and so on, as many as the right-hand sides multiply."""
-    most = max((degree(node, tuple(less.system.fields)) for node in less.rest.values()), default=0)
+    most = max((degree(node, tuple(reduced.system.fields)) for node in reduced.rest.values()), default=0)
     for factors in range(1, int(min(max(most, 2), MOST_FACTORS)) + 1):
-        yield draw(less, SAMPLES, SEED + factors, factors)
+        yield draw(reduced, SAMPLES, SEED + factors, factors)
 
 
-def refuse_broken_constraints(less: Reduced) -> None:
+def refuse_broken_constraints(reduced: Reduced) -> None:
     """Refuse an N that breaks a constraint which no unknown serves.
 
     Raises:
         WrittenError: it does, for fields of a few modes drawn at random.
     """
-    rows = list(less.constraint_rows)
-    for samples in samples_of(less) if rows else ():
-        right = Multilinear(less, samples).stacked(less.rest.values(), max(samples.modes))
+    rows = list(reduced.constraint_rows)
+    for samples in samples_of(reduced) if rows else ():
+        right = Multilinear(reduced, samples).stacked(reduced.rest.values(), max(samples.modes))
         change = multiplied(samples.at.changes, right)
         broken = np.abs(multiplied(samples.at.constraints, change)).max(axis=0)
         # what is a gradient leaves round-off alone, which counts beside the terms that cancel in it
@@ -66,24 +66,24 @@ def refuse_broken_constraints(less: Reduced) -> None:
         sizes = multiplied(np.abs(samples.at.constraints), terms).max(axis=0)
         for row, error, size in zip(rows, broken, sizes, strict=True):
             if error > BROKEN * size:
-                place = less.system.lines[row[0]].left.place
+                place = reduced.system.lines[row[0]].left.place
                 raise place.error("the right-hand sides break this constraint, and no unknown keeps it")
 
 
-def is_conserved(squares: Sequence[Square], less: Reduced) -> bool:
+def is_conserved(squares: Sequence[Square], reduced: Reduced) -> bool:
     """True if a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved."""
-    fields = tuple(less.system.fields)
-    if any(kind.is_complex for kind in less.system.kinds.values()):
+    fields = tuple(reduced.system.fields)
+    if any(kind.is_complex for kind in reduced.system.kinds.values()):
         return False
-    rest = {row: without_causes(node, fields) for row, node in less.rest.items()}
+    rest = {row: without_causes(node, fields) for row, node in reduced.rest.items()}
     if any(holds_place(node) or _degrees(node, fields) - {2} for node in rest.values()):
         return False  # sources, and what the causes of a budget do not have
-    samples = _triads(less)
-    values, total, size = Multilinear(less, samples), 0.0, 0.0
+    samples = _triads(reduced)
+    values, total, size = Multilinear(reduced, samples), 0.0, 0.0
     for bits, third in PAIRS:
         modes = samples.modes[bits]
-        change = multiplied(matrices(less, modes).changes, values.stacked(rest.values(), bits))
-        sides = modes.holding(less.scalars, change), samples.modes[third]
+        change = multiplied(matrices(reduced, modes).changes, values.stacked(rest.values(), bits))
+        sides = modes.holding(reduced.scalars, change), samples.modes[third]
         for square in squares:
             for left, right in (sides, sides[::-1]):
                 part = samples.whole.value(square.number) * left.value(square.left) * right.value(square.right)
@@ -106,9 +106,9 @@ def _degrees(node: Node, fields: tuple[str, ...]) -> set[float]:
     return {degree(node, fields)}
 
 
-def _triads(less: Reduced) -> Samples:
+def _triads(reduced: Reduced) -> Samples:
     """Three modes whose wavevectors add up to zero, with amplitudes that meet the constraints."""
     random = np.random.default_rng(13)
-    slopes = random_slopes(random, 3, less.dimensions, SAMPLES)
+    slopes = random_slopes(random, 3, reduced.dimensions, SAMPLES)
     slopes[2] = -slopes[0] - slopes[1]
-    return samples_at(less, slopes, random)
+    return samples_at(reduced, slopes, random)

@@ -57,7 +57,7 @@ class Ansatz:
         samples: a few, to see what is tied to what.
     """
 
-    less: Reduced
+    reduced: Reduced
     terms: Sequence[Term]
     choice: Dictionary
     factors: Mapping[Node, Inner]
@@ -70,7 +70,7 @@ class Ansatz:
         if any(len(part.columns) > MOST_COLUMNS for part in parts):
             return None
         most = max((len(part.columns) // max(1, self._independent(part)) for part in parts), default=0)
-        samples = draw(self.less, int(1.3 * most) + 60, SEED)
+        samples = draw(self.reduced, int(1.3 * most) + 60, SEED)
         numbers = _Numbers(self, samples)
         found = [numbers.problem(part) for part in parts]
         return [problem for problem in found if problem is not None]
@@ -133,7 +133,7 @@ class Ansatz:
             homogeneous = a.is_homogeneous and b.is_homogeneous
             for order, operator, constants, is_exact in kinds:
                 degrees = _degrees(order - a.order - b.order, is_exact and homogeneous)
-                symbols = [s for degree in degrees for s in _derivatives(operator, self.less.dimensions, degree)]
+                symbols = [s for degree in degrees for s in _derivatives(operator, self.reduced.dimensions, degree)]
                 before |= dict.fromkeys((constants, symbol) for symbol in symbols)
             columns += [Term(row, Weight(1.0, of), symbol, (i, j)) for of, symbol in before for row in rows]
         return columns

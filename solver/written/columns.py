@@ -76,7 +76,7 @@ class Column:
     parts: tuple[Part, ...]
 
 
-def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
+def column_of(text: str, reduced: Reduced, others: Collection[str] = ()) -> Column:
     """A column from its text: the mean of a density, or what is made of means, extremes and other columns.
 
     Args:
@@ -87,34 +87,34 @@ def column_of(text: str, less: Reduced, others: Collection[str] = ()) -> Column:
     Raises:
         WrittenError: fields outside of these, or an extreme of what is known mode by mode only.
     """
-    whole = read_expression(text, less.system.functions)
+    whole = read_expression(text, reduced.system.functions)
     if not any(_is_extreme(part) or (isinstance(part, Name) and part.name in others) for part in whole.walk()):
-        return Column(Slot("part", 0), (Part(_mean(scalar_of(text, less), less), "mean"),))
+        return Column(Slot("part", 0), (Part(_mean(scalar_of(text, reduced), reduced), "mean"),))
     parts: dict[str, Part] = {}
 
     def is_complex(node: Node) -> bool:
-        node = insert(node, less.system.definitions)
-        return kind_of(node, less.system.kinds, less.dimensions, less.system.functions).is_complex
+        node = insert(node, reduced.system.definitions)
+        return kind_of(node, reduced.system.kinds, reduced.dimensions, reduced.system.functions).is_complex
 
     def part_of(node: Node) -> Node | None:
         if not isinstance(node, Call) or node.function not in (*EXTREMES, "mean") or len(node.arguments) > 1:
             return None
         (argument,), by = node.arguments, node.function
-        density = in_scalars(argument, less)
+        density = in_scalars(argument, reduced)
         if by in EXTREMES and (is_complex(argument) or holds_complex_number(density)):
             raise node.place.error(f"{by} of complex numbers, which have no order: abs, real or imag of them is needed")
         name = f"_{len(parts)}"  # no name of a text starts so
-        parts[name] = Part(_mean(density, less) if by == "mean" else values_of(density, less, node.place), by)
+        parts[name] = Part(_mean(density, reduced) if by == "mean" else values_of(density, reduced, node.place), by)
         return Name(name, place=node.place)
 
-    made = _of_numbers(whole.rewritten(part_of), {*others, *parts}, less)
+    made = _of_numbers(whole.rewritten(part_of), {*others, *parts}, reduced)
     slots = {name: Slot("part", i) for i, name in enumerate(parts)}
     return Column(
         made.rewritten(lambda part: slots.get(part.name) if isinstance(part, Name) else None), tuple(parts.values())
     )
 
 
-def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
+def _of_numbers(node: Node, numbers: Collection[str], reduced: Reduced) -> Node:
     """An expression of numbers for the whole box and of parameters, in components.
 
     Args:
@@ -125,7 +125,7 @@ def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
     Raises:
         WrittenError: fields, a place, a time or an operator in it, or another order than that of scalars.
     """
-    system = less.system
+    system = reduced.system
     for part in node.walk():
         if isinstance(part, Name) and part.name not in numbers:
             if part.name in {*system.fields, *system.unknowns, *system.definitions}:
@@ -138,23 +138,23 @@ def _of_numbers(node: Node, numbers: Collection[str], less: Reduced) -> Node:
         if isinstance(part, Call) and part.function in ACT_ON_FIELDS:
             raise part.place.error(f"{part.function} together with max, min or another column: {NUMBERS}")
     kinds = {**system.kinds, **dict.fromkeys(numbers, SCALAR)}
-    kind = kind_of(node, kinds, less.dimensions, system.functions)
+    kind = kind_of(node, kinds, reduced.dimensions, system.functions)
     if kind.order:
         raise node.place.error(f"{kind}: a scalar is needed")
-    made = written_out(node, kinds, less.dimensions).scalar
+    made = written_out(node, kinds, reduced.dimensions).scalar
     if kind.is_complex or holds_complex_number(made):
         raise node.place.error("a column that is complex: abs, real or imag of it is needed")
     return made
 
 
-def values_of(node: Node, less: Reduced, place: Place) -> Values:
+def values_of(node: Node, reduced: Reduced, place: Place) -> Values:
     """An expression in components of the fields as a function at the points; the place is shown in messages.
 
     Raises:
         WrittenError: a derivative of a product is in it.
     """
-    fields, inner = set(less.system.fields), list[Node]()
-    functions = {*POINTWISE, "conj", "real", "imag", "cause", *less.system.functions}
+    fields, inner = set(reduced.system.fields), list[Node]()
+    functions = {*POINTWISE, "conj", "real", "imag", "cause", *reduced.system.functions}
 
     def at_points(part: Node) -> Node | None:
         if not degree(part, fields) and not holds_operator(part):
@@ -171,31 +171,31 @@ def values_of(node: Node, less: Reduced, place: Place) -> Values:
         return Slot("inner", inner.index(part))
 
     made = node.rewritten(at_points)
-    refuse_both_kinds(inner, less.system)
+    refuse_both_kinds(inner, reduced.system)
     return Values(tuple(inner), made)
 
 
-def sizes_of(text: str, less: Reduced, others: Mapping[str, str]) -> tuple[Part, ...]:
+def sizes_of(text: str, reduced: Reduced, others: Mapping[str, str]) -> tuple[Part, ...]:
     """Size of a mean if nothing in it cancelled: the sum of these; empty for a mean that cannot cancel.
 
     Each term of the density counts with its modulus: a squared term as it is, others at each point.
     Names of other columns in the text of one mean their texts.
     """
-    whole, parts = read_expression(text, less.system.functions), []
-    density = in_scalars(_without_columns(whole, less, others), less)
+    whole, parts = read_expression(text, reduced.system.functions), []
+    density = in_scalars(_without_columns(whole, reduced, others), reduced)
     for term in density.terms if isinstance(density, Sum) else (density,):
-        squares = squares_of(term, less)
+        squares = squares_of(term, reduced)
         if squares is not None and all(square.left == square.right for square in squares):
             parts.append(Part(squares, "mean"))
         else:
-            values = values_of(term, less, whole.place)
+            values = values_of(term, reduced, whole.place)
             parts.append(Part(Values(values.inner, Call("abs", (values.node,))), "mean"))
     return () if len(parts) == 1 and isinstance(parts[0].of, tuple) else tuple(parts)
 
 
-def _without_columns(node: Node, less: Reduced, others: Mapping[str, str]) -> Node:
+def _without_columns(node: Node, reduced: Reduced, others: Mapping[str, str]) -> Node:
     """An expression with the texts of other columns in place of their names."""
-    again = lambda text: _without_columns(read_expression(text, less.system.functions), less, others)  # noqa: E731
+    again = lambda text: _without_columns(read_expression(text, reduced.system.functions), reduced, others)  # noqa: E731
     return node.rewritten(
         lambda part: again(others[part.name]) if isinstance(part, Name) and part.name in others else None
     )
@@ -205,11 +205,11 @@ def _is_extreme(node: Node) -> bool:
     return isinstance(node, Call) and node.function in EXTREMES and len(node.arguments) == 1
 
 
-def _mean(density: Node, less: Reduced) -> Mean:
-    squares = squares_of(density, less)
+def _mean(density: Node, reduced: Reduced) -> Mean:
+    squares = squares_of(density, reduced)
     if squares is not None:
         return squares
-    plan = plan_as_written({"": density}, less.system.fields, apart(less.system))
-    refuse_complex_of_real(plan, less.system)
-    refuse_both_kinds(map(plan.without_slots, plan.inner), less.system)
+    plan = plan_as_written({"": density}, reduced.system.fields, apart(reduced.system))
+    refuse_complex_of_real(plan, reduced.system)
+    refuse_both_kinds(map(plan.without_slots, plan.inner), reduced.system)
     return plan

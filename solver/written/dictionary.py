@@ -59,14 +59,14 @@ class Dictionary:
 
 
 def dictionary(
-    less: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples, of: Lengths
+    reduced: Reduced, factors: Sequence[Node], given: Sequence[Node], samples: Samples, of: Lengths
 ) -> Dictionary:
     """The inner fields of linear expressions: factors of products of two, and those that other terms need in any case.
 
     Parameters count as so many derivatives `of` a length.
     """
-    nodes = list(dict.fromkeys([*given, *_made_from(less, [*factors, *given])]))
-    found = measured(less, nodes, given, samples, of)
+    nodes = list(dict.fromkeys([*given, *_made_from(reduced, [*factors, *given])]))
+    found = measured(reduced, nodes, given, samples, of)
     shapes: dict[str, list[int]] = {}
     for i, (inner, _) in enumerate(found):
         if not inner.is_given:
@@ -82,16 +82,16 @@ def dictionary(
 # ---- nodes ----------------------------------------------------------------------------------------------------------
 
 
-def _made_from(less: Reduced, factors: Iterable[Node]) -> list[Node]:
+def _made_from(reduced: Reduced, factors: Iterable[Node]) -> list[Node]:
     """The parts that linear expressions are made from, with derivatives of the fields in them."""
-    fields, found = set(less.system.fields), dict[Node, None]()
+    fields, found = set(reduced.system.fields), dict[Node, None]()
     for factor in factors:
         found |= dict.fromkeys(_inside(factor, fields))
-    diagnosed = [node for node in less.diagnosed.values() if any(node in factor.walk() for factor in factors)]
+    diagnosed = [node for node in reduced.diagnosed.values() if any(node in factor.walk() for factor in factors)]
     names = dict.fromkeys(named(part) for node in found for part in node.walk() if is_scalar_of(part, fields))
     bases = [node for node in [*found, *diagnosed] if not _is_derivative(node)]
-    of_fields = [node for name in names for node in _derivatives(name, less)]
-    of_bases = [derivative(node, axis) for node in bases for axis in range(less.dimensions)]
+    of_fields = [node for name in names for node in _derivatives(name, reduced)]
+    of_bases = [derivative(node, axis) for node in bases for axis in range(reduced.dimensions)]
     return [*of_fields, *diagnosed, *found, *of_bases]
 
 
@@ -109,13 +109,13 @@ def _is_derivative(node: Node) -> bool:
     return all(map(_is_derivative, node.terms)) if isinstance(node, Sum) else isinstance(node, Derivative)
 
 
-def _derivatives(name: str, less: Reduced) -> list[Node]:
+def _derivatives(name: str, reduced: Reduced) -> list[Node]:
     """A field, its curl and divergence, its gradient and its Laplacian, in components."""
-    kinds, field = less.system.kinds, Name(name)
-    entries = lambda whole: list(written_out(whole, kinds, less.dimensions).entries.values())  # noqa: E731
-    words = ("curl", "div") if kinds[name].order == 1 and less.dimensions > 1 else ()
+    kinds, field = reduced.system.kinds, Name(name)
+    entries = lambda whole: list(written_out(whole, kinds, reduced.dimensions).entries.values())  # noqa: E731
+    words = ("curl", "div") if kinds[name].order == 1 and reduced.dimensions > 1 else ()
     turned = [node for word in words for node in entries(Call(word, (field,)))]
-    slopes = [derivative(scalar, axis) for scalar in entries(field) for axis in range(less.dimensions)]
+    slopes = [derivative(scalar, axis) for scalar in entries(field) for axis in range(reduced.dimensions)]
     return [*entries(field), *turned, *slopes, *entries(Call("lap", (field,)))]
 
 
@@ -135,7 +135,7 @@ def _shape(node: Node) -> str:
 
 
 def measured(
-    less: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples, lengths: Lengths
+    reduced: Reduced, nodes: Sequence[Node], given: Collection[Node], samples: Samples, lengths: Lengths
 ) -> list[tuple[Inner, np.ndarray]]:
     """Order and groups of each expression that does not vanish, and its values."""
     groups = groups_of(samples.at.projector)
@@ -149,7 +149,9 @@ def measured(
         if np.abs(values[:, i]).max() < EQUAL and node not in given:
             continue
         (order, is_homogeneous), (far, _) = (_growth(*(each[moving, i] for each in pair)) for pair in scales)
-        of = tuple(sorted({group for group, scalar in zip(groups, less.scalars, strict=True) if scalar in node.walk()}))
+        of = tuple(
+            sorted({group for group, scalar in zip(groups, reduced.scalars, strict=True) if scalar in node.walk()})
+        )
         found.append((Inner(node, order if is_homogeneous else far, is_homogeneous, of, node in given), values[:, i]))
     return found
 

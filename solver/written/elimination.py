@@ -159,7 +159,7 @@ def rows_of(symbols: Symbols, rows: Iterable[Row]) -> dict[Row, Node]:
     return {row: plus(of_row) for row, of_row in terms.items()}
 
 
-def reduced(system: System, dimensions: int) -> Reduced:
+def reduce_system(system: System, dimensions: int) -> Reduced:
     """Eliminate the unknowns of a system.
 
     Args:
@@ -182,7 +182,7 @@ def reduced(system: System, dimensions: int) -> Reduced:
     right = {row: replaced(node, diagnosed) for row, node in apart.right.items()}
     part = linear_part(right, {*system.fields, *(named(scalar) for scalar in undetermined)})
     _refuse_multipliers_in_products(system, part.rest, undetermined)
-    less = Reduced(
+    reduced = Reduced(
         system=system,
         dimensions=dimensions,
         scalars=fields,
@@ -195,8 +195,8 @@ def reduced(system: System, dimensions: int) -> Reduced:
         constraints=kept,
         diagnosed=diagnosed,
     )
-    less.changes(less.rest)  # raises what it raises before anything is done with it
-    return less
+    reduced.changes(reduced.rest)  # raises what it raises before anything is done with it
+    return reduced
 
 
 def _diagnosed(

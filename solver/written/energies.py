@@ -64,22 +64,22 @@ def names_of_squares(fields: Collection[str]) -> list[str]:
     return ["energy"] if len(fields) == 1 else [f"{name}_energy" for name in fields]
 
 
-def components_of(node: Node, less: Reduced, order: int) -> list[Node]:
+def components_of(node: Node, reduced: Reduced, order: int) -> list[Node]:
     """The components of an expression outside the equations, with definitions written out, in the fields alone.
 
     Raises:
         WrittenError: another order than that of scalars (0) or of vectors (1).
     """
-    system, node = less.system, insert(node, less.system.definitions)
-    kind = kind_of(node, system.kinds, less.dimensions, system.functions)
+    system, node = reduced.system, insert(node, reduced.system.definitions)
+    kind = kind_of(node, system.kinds, reduced.dimensions, system.functions)
     if kind.order != order:
         raise node.place.error(f"{kind}: a {('scalar', 'vector')[order]} is needed")
     for part in node.walk():
         refuse_of_equations(part)
     refuse_fields_in_exponents(node, {*system.fields, *system.unknowns})
-    entries = written_out(node, system.kinds, less.dimensions).entries
-    _refuse_unknowns_of_time(node, entries.values(), less)
-    return [real_part(replaced(entry, less.diagnosed), system.complex_names) for entry in entries.values()]
+    entries = written_out(node, system.kinds, reduced.dimensions).entries
+    _refuse_unknowns_of_time(node, entries.values(), reduced)
+    return [real_part(replaced(entry, reduced.diagnosed), system.complex_names) for entry in entries.values()]
 
 
 def refuse_of_equations(node: Node) -> None:
@@ -90,35 +90,35 @@ def refuse_of_equations(node: Node) -> None:
         raise node.place.error("dt may be on the left of an equation alone")
 
 
-def _refuse_unknowns_of_time(node: Node, entries: Iterable[Node], less: Reduced) -> None:
+def _refuse_unknowns_of_time(node: Node, entries: Iterable[Node], reduced: Reduced) -> None:
     """Refuse unknowns whose own equations hold the time: an expression outside the equations is not given it."""
     for part in (part for entry in entries for part in entry.walk()):
-        if part in less.diagnosed and holds_time(less.diagnosed[part]):
+        if part in reduced.diagnosed and holds_time(reduced.diagnosed[part]):
             raise node.place.error(
                 f"{key_of(part)[0]!r} outside the equations: t is in the equation that gives it, and energies, "
                 "columns, vectors and rates are functions of the fields alone"
             )
 
 
-def in_scalars(node: Node, less: Reduced) -> Node:
+def in_scalars(node: Node, reduced: Reduced) -> Node:
     """A scalar expression outside the equations, in components of the fields alone."""
-    return components_of(node, less, 0)[0]
+    return components_of(node, reduced, 0)[0]
 
 
-def scalar_of(text: str, less: Reduced) -> Node:
+def scalar_of(text: str, reduced: Reduced) -> Node:
     """The same of a text."""
-    return in_scalars(read_expression(text, less.system.functions), less)
+    return in_scalars(read_expression(text, reduced.system.functions), reduced)
 
 
-def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
+def vector_of(text: str, reduced: Reduced) -> tuple[Node, ...]:
     """The components of a vector outside the equations, linear in the fields.
 
     Raises:
         WrittenError: it is not.
     """
-    node = read_expression(text, less.system.functions)
-    parts = tuple(components_of(node, less, 1))
-    if any(degree(part, set(less.system.fields)) > 1 for part in parts):
+    node = read_expression(text, reduced.system.functions)
+    parts = tuple(components_of(node, reduced, 1))
+    if any(degree(part, set(reduced.system.fields)) > 1 for part in parts):
         raise node.place.error("a product of fields: a vector that is linear in them is needed")
     if any(map(depends_on_place, parts)):
         raise node.place.error(
@@ -130,14 +130,14 @@ def vector_of(text: str, less: Reduced) -> tuple[Node, ...]:
 # ---- quadratic forms ------------------------------------------------------------------------------------------------
 
 
-def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
+def quadratic_form(text: str, reduced: Reduced) -> tuple[Square, ...]:
     """The mean of a text as a quadratic form of the fields.
 
     Raises:
         WrittenError: it is none.
     """
-    node = read_expression(text, less.system.functions)
-    squares = squares_of(in_scalars(node, less), less)
+    node = read_expression(text, reduced.system.functions)
+    squares = squares_of(in_scalars(node, reduced), reduced)
     if squares is None:
         parts = node.calls("real", "imag")
         raise node.place.error(
@@ -147,27 +147,27 @@ def quadratic_form(text: str, less: Reduced) -> tuple[Square, ...]:
     return squares
 
 
-def squares_of(node: Node, less: Reduced) -> tuple[Square, ...] | None:
+def squares_of(node: Node, reduced: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None where it is none."""
-    fields = set(less.system.fields)
+    fields = set(reduced.system.fields)
     if depends_on_place(node):
         return None
     match node:
         case Sum(terms):
-            parts = [squares_of(term, less) for term in terms]
+            parts = [squares_of(term, reduced) for term in terms]
             return None if None in parts else tuple(square for part in parts for square in part or ())
         case Negative(of):
-            return _scaled(squares_of(of, less), Number(-1))
+            return _scaled(squares_of(of, reduced), Number(-1))
         case Quotient(above, below) if degree(below, fields) == 0:
-            return _scaled(squares_of(above, less), Quotient(ONE, below))
+            return _scaled(squares_of(above, reduced), Quotient(ONE, below))
         case Call("mean", (of,)):
-            return squares_of(of, less)
+            return squares_of(of, reduced)
         case Power(base, Number(exponent)) if exponent == 2:
             whole = base.arguments[0] if isinstance(base, Call) and base.function == "abs" else base
             is_one = _acts_on_modes(whole, fields)
-            return (Square(ONE, whole, whole),) if is_one and _fits(less, whole, whole, base) else None
+            return (Square(ONE, whole, whole),) if is_one and _fits(reduced, whole, whole, base) else None
         case Product():
-            return _of_product(node, less)
+            return _of_product(node, reduced)
     return None
 
 
@@ -178,12 +178,12 @@ def depends_on_place(node: Node) -> bool:
     return holds_place(node) and (not node.children or any(map(depends_on_place, node.children)))
 
 
-def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
-    fields = set(less.system.fields)
+def _of_product(node: Product, reduced: Reduced) -> tuple[Square, ...] | None:
+    fields = set(reduced.system.fields)
     varying = [part for part in factors(node) if degree(part, fields)]
     number = times_all(part for part in factors(node) if not degree(part, fields))
     if len(varying) == 1:
-        return _scaled(squares_of(varying[0], less), number)
+        return _scaled(squares_of(varying[0], reduced), number)
     if len(varying) != 2:
         return None
     conjugated = [isinstance(part, Call) and part.function == "conj" for part in varying]
@@ -193,9 +193,9 @@ def _of_product(node: Product, less: Reduced) -> tuple[Square, ...] | None:
     if not all(_acts_on_modes(side, fields) for side in sides):
         return None
     if is_modulus:
-        is_one_kind = len(less.system.are_complex(left.names | right.names)) == 1
+        is_one_kind = len(reduced.system.are_complex(left.names | right.names)) == 1
         return (_square(number, *sides),) if is_one_kind else None
-    return (_square(number, left, right),) if _fits(less, left, right, ONE) else None
+    return (_square(number, left, right),) if _fits(reduced, left, right, ONE) else None
 
 
 def _acts_on_modes(node: Node, fields: Collection[str]) -> bool:
@@ -209,9 +209,9 @@ def _square(number: Node, left: Node, right: Node) -> Square:
     return Square(number, left, right) if is_real else Square(ONE, left, times(number, right))
 
 
-def _fits(less: Reduced, left: Node, right: Node, base: Node) -> bool:
+def _fits(reduced: Reduced, left: Node, right: Node, base: Node) -> bool:
     """True for a product of real fields or a squared modulus; False for complex fields without conjugation."""
-    are_complex = less.system.are_complex(left.names | right.names)
+    are_complex = reduced.system.are_complex(left.names | right.names)
     return are_complex == {False} or (are_complex == {True} and isinstance(base, Call) and base.function == "abs")
 
 
@@ -224,32 +224,32 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 # ---- what changes an energy -----------------------------------------------------------------------------------------
 
 
-def causes_of(less: Reduced) -> tuple[Causes, Causes]:
+def causes_of(reduced: Reduced) -> tuple[Causes, Causes]:
     """The linear terms of a text by the names of their causes: those in L, the rest of it without a name, and others.
 
     Each is an operator with what keeps the constraints beside it, and one as it stands.
     """
-    labels, modes = _labels(less.right.values()), modes_of_all_kinds(less.dimensions)
-    inside, outside = ({label: _caused(label, less, kept) for label in labels} for kept in (False, True))
-    left = dict(less.linear)
+    labels, modes = _labels(reduced.right.values()), modes_of_all_kinds(reduced.dimensions)
+    inside, outside = ({label: _caused(label, reduced, kept) for label in labels} for kept in (False, True))
+    left = dict(reduced.linear)
     for caused in inside.values():
         for key, symbol in caused.items():
             left[key] = plus((left.get(key, ZERO), minus(symbol)))
     inside[""] = {key: symbol for key, symbol in left.items() if not vanishes(symbol, modes)}
-    of_inside, of_outside = ({label: _operators(of[label], less) for label in of} for of in (inside, outside))
+    of_inside, of_outside = ({label: _operators(of[label], reduced) for label in of} for of in (inside, outside))
     return of_inside, of_outside
 
 
-def _operators(symbols: Symbols, less: Reduced) -> tuple[Linear, Linear]:
-    rows = rows_of(symbols, less.right)
-    plain = linear_part(less.without_mass(rows), set(less.system.fields)).symbols
+def _operators(symbols: Symbols, reduced: Reduced) -> tuple[Linear, Linear]:
+    rows = rows_of(symbols, reduced.right)
+    plain = linear_part(reduced.without_mass(rows), set(reduced.system.fields)).symbols
     couples = "nothing" if all(row == column for row, column in plain) else "components"
-    return linear_operator(less, rows), Linear(plain, couples)
+    return linear_operator(reduced, rows), Linear(plain, couples)
 
 
-def energy(squares: tuple[Square, ...], less: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
+def energy(squares: tuple[Square, ...], reduced: Reduced, causes: tuple[Causes, Causes], nonlinear: bool) -> Energy:
     """The terms that change a quadratic form: linear terms, as `causes_of` gives them, and N where it is nonlinear."""
-    balance = _Balance(squares, less)
+    balance = _Balance(squares, reduced)
     inside, outside = (
         {label: found for label, of in each.items() if (found := balance.change(*of))} for each in causes
     )
@@ -262,7 +262,7 @@ def _labels(nodes: Collection[Node]) -> list[str]:
     return list(dict.fromkeys(label.name for label in labels if isinstance(label, Name)))
 
 
-def _caused(label: str, less: Reduced, outside: bool) -> Symbols:
+def _caused(label: str, reduced: Reduced, outside: bool) -> Symbols:
     """The linear terms of one cause, by row and scalar: those in L, or those that the text keeps out of it."""
 
     def take(part: Node) -> tuple[Node, Node] | None:
@@ -271,8 +271,8 @@ def _caused(label: str, less: Reduced, outside: bool) -> Symbols:
             return None
         return (_kept_out(part, fields) if outside else part), Number(0)
 
-    fields = set(less.system.fields)
-    caused = {row: taken_apart(node, fields, take)[0] for row, node in less.right.items()}
+    fields = set(reduced.system.fields)
+    caused = {row: taken_apart(node, fields, take)[0] for row, node in reduced.right.items()}
     return linear_part(caused, fields).symbols
 
 
@@ -308,9 +308,9 @@ class _Balance:
     S(D) + S(−D)ᴴ vanishes, S the form with the change in one place. What is conjugated is so at −D, its numbers too.
     """
 
-    def __init__(self, squares: Sequence[Square], less: Reduced) -> None:
-        self.scalars = less.scalars
-        modes = modes_of_all_kinds(less.dimensions, count=4 * len(less.scalars), seed=5)
+    def __init__(self, squares: Sequence[Square], reduced: Reduced) -> None:
+        self.scalars = reduced.scalars
+        modes = modes_of_all_kinds(reduced.dimensions, count=4 * len(reduced.scalars), seed=5)
         self.sides = []
         for at, other in ((modes, modes.opposite()), (modes.opposite(), modes)):
             form = np.zeros(())
@@ -318,10 +318,11 @@ class _Balance:
                 number = at.values(square.number)[:, None, None]
                 for left, right in ((square.left, square.right), (square.right, square.left)):
                     form = (
-                        form + number * _row(left, less, other).conj()[:, :, None] * _row(right, less, at)[:, None, :]
+                        form
+                        + number * _row(left, reduced, other).conj()[:, :, None] * _row(right, reduced, at)[:, None, :]
                     )
-            whole = np.swapaxes(matrices(less, other).projector, 1, 2).conj() @ form
-            self.sides.append((at, whole, matrices(less, at).projector))
+            whole = np.swapaxes(matrices(reduced, other).projector, 1, 2).conj() @ form
+            self.sides.append((at, whole, matrices(reduced, at).projector))
 
     def change(self, projected: Linear, plain: Linear) -> Linear | None:
         """The plainest operator that changes the form as a cause does; None if the cause does not change it."""
@@ -337,6 +338,6 @@ class _Balance:
         return [form @ by.matrix(self.scalars, at) @ there for at, form, there in self.sides]
 
 
-def _row(node: Node, less: Reduced, modes: RandomModes) -> np.ndarray:
+def _row(node: Node, reduced: Reduced, modes: RandomModes) -> np.ndarray:
     """Symbols of a linear expression `(mode, scalar)`."""
-    return np.stack([modes.values(coefficient(node, scalar)) for scalar in less.scalars], axis=1)
+    return np.stack([modes.values(coefficient(node, scalar)) for scalar in reduced.scalars], axis=1)

@@ -53,8 +53,8 @@ class Combination:
 class Forward:
     """Works out ranks at one set of random modes."""
 
-    def __init__(self, less: Reduced, count: int) -> None:
-        samples = draw(less, count, SEED)
+    def __init__(self, reduced: Reduced, count: int) -> None:
+        samples = draw(reduced, count, SEED)
         usual = np.any(samples.whole.slopes != 0, axis=0)
         self.modes = samples.whole
         self.changes = samples.at.changes * usual[:, None, None]

@@ -23,7 +23,7 @@ ROUNDED_TOGETHER = 1e-7  # of the size of entries: what rounding makes of eigenv
 FASTER = 1.2  # at twice the wavenumber
 
 
-def fastest_growth(linear: Linear, less: Reduced, numbers: Mapping[str, Any], k_max: float) -> float | None:
+def fastest_growth(linear: Linear, reduced: Reduced, numbers: Mapping[str, Any], k_max: float) -> float | None:
     """The largest rate at which waves of |k| = `k_max` grow, of an L that grows without bound; None for any other L.
 
     L grows without bound along a direction where the real part of an eigenvalue of L(k) is positive at a very large k,
@@ -35,8 +35,8 @@ def fastest_growth(linear: Linear, less: Reduced, numbers: Mapping[str, Any], k_
         numbers: every parameter of the text, by name: numbers, or arrays of them.
         k_max: the largest wavenumber of the grid [1/length].
     """
-    directions = _directions(less.dimensions)
-    of = lambda k: _growth(linear, less, _Waves(1j * k * directions, numbers))  # noqa: E731
+    directions = _directions(reduced.dimensions)
+    of = lambda k: _growth(linear, reduced, _Waves(1j * k * directions, numbers))  # noqa: E731
     largest, seen = max(LARGE, LARGE * k_max), of(k_max)
     at, beyond = of(largest), of(2 * largest)
     unbounded = (seen > 0) & (at > 0) & (beyond > FASTER * at)
@@ -50,15 +50,15 @@ def _directions(dimensions: int) -> np.ndarray:
     return np.concatenate([found, -found], axis=1)
 
 
-def _growth(linear: Linear, less: Reduced, modes: _Waves) -> np.ndarray:
+def _growth(linear: Linear, reduced: Reduced, modes: _Waves) -> np.ndarray:
     """The largest real part of the eigenvalues of L at each mode, on fields that meet the constraints; 0 if rounding.
 
     Not finite numbers count as 0: they are refused elsewhere, where a grid's own modes have them.
     """
     with np.errstate(all="ignore"):
-        onto = projector(matrix(less.constraints, list(less.constraint_rows), less.scalars, modes))
-        of_all = linear.matrix(less.scalars, modes) @ onto
-        sizes = np.abs(linear.matrix(less.scalars, _SizesOfWaves(modes.slopes, modes.given))) @ np.abs(onto)
+        onto = projector(matrix(reduced.constraints, list(reduced.constraint_rows), reduced.scalars, modes))
+        of_all = linear.matrix(reduced.scalars, modes) @ onto
+        sizes = np.abs(linear.matrix(reduced.scalars, _SizesOfWaves(modes.slopes, modes.given))) @ np.abs(onto)
     finite = np.isfinite(of_all).all(axis=(1, 2)) & np.isfinite(sizes).all(axis=(1, 2))
     of_all, sizes = (np.where(finite[:, None, None], values, 0) for values in (of_all, sizes))
     growth = np.linalg.eigvals(of_all).real.max(axis=1)

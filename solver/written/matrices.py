@@ -45,10 +45,12 @@ class Matrices:
     projector: np.ndarray
 
 
-def matrices(less: Reduced, modes: Modes) -> Matrices:
+def matrices(reduced: Reduced, modes: Modes) -> Matrices:
     """The matrices of a system at some modes."""
-    constraints = matrix(less.constraints, list(less.constraint_rows), less.scalars, modes)
-    return Matrices(matrix(less.responses, less.scalars, list(less.rest), modes), constraints, projector(constraints))
+    constraints = matrix(reduced.constraints, list(reduced.constraint_rows), reduced.scalars, modes)
+    return Matrices(
+        matrix(reduced.responses, reduced.scalars, list(reduced.rest), modes), constraints, projector(constraints)
+    )
 
 
 def multiplied(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -96,7 +98,7 @@ class Linear:
         return {(s, r): self.symbols[named(s), named(r)] for s, r in pairs if (named(s), named(r)) in self.symbols}
 
 
-def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Linear:
+def linear_operator(reduced: Reduced, rows: Mapping[Row, Node] | None = None) -> Linear:
     """L in its plainest form on fields that meet the constraints.
 
     What acts on each scalar by itself and keeps the constraints stays out of the projection, so that it damps what
@@ -109,10 +111,10 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.
     """
-    scalars = less.scalars
-    modes = with_nyquist_modes(modes_of_all_kinds(less.dimensions, count=4 * len(scalars)))
-    at, fields = matrices(less, modes), set(less.system.fields)
-    before = linear_part(less.without_mass(less.linear_rows() if rows is None else rows), fields).symbols
+    scalars = reduced.scalars
+    modes = with_nyquist_modes(modes_of_all_kinds(reduced.dimensions, count=4 * len(scalars)))
+    at, fields = matrices(reduced, modes), set(reduced.system.fields)
+    before = linear_part(reduced.without_mass(reduced.linear_rows() if rows is None else rows), fields).symbols
     own = {(s, s): before[s, s] for s in scalars if (s, s) in before}
     of_own = matrix(own, scalars, scalars, modes)
     if not _is_zero(at.constraints @ of_own @ at.projector, _along_rows(at.constraints, of_own)):
@@ -120,7 +122,7 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
     others = {
         s: plus(applied(before[s, r], r) for r in scalars if (s, r) in before and (s, r) not in own) for s in scalars
     }
-    mixed = linear_part(less.projected(others), fields).symbols
+    mixed = linear_part(reduced.projected(others), fields).symbols
     mixed = {key: symbol for key, symbol in mixed.items() if not vanishes(symbol, modes)}
     symbols = {key: plus((own.get(key, ZERO), mixed.get(key, ZERO))) for key in dict.fromkeys([*own, *mixed])}
     of_mixed, of_all = matrix(mixed, scalars, scalars, modes), matrix(symbols, scalars, scalars, modes)
@@ -128,7 +130,7 @@ def linear_operator(less: Reduced, rows: Mapping[Row, Node] | None = None) -> Li
         raise WrittenError("the linear terms break a constraint, and no unknown keeps it: a multiplier is needed")
     if _is_zero(of_mixed @ at.projector, _along_rows(of_mixed)):
         return Linear(own, "nothing")
-    by_field = _same_for_components(less, symbols, of_all, at.projector, modes)
+    by_field = _same_for_components(reduced, symbols, of_all, at.projector, modes)
     return Linear(by_field, "fields") if by_field else Linear(symbols, "components")
 
 
@@ -152,14 +154,14 @@ def _is_zero(values: np.ndarray, size: np.ndarray | float, beside: np.ndarray | 
 
 
 def _same_for_components(
-    less: Reduced, symbols: Symbols, of_all: np.ndarray, projector: np.ndarray, modes: RandomModes
+    reduced: Reduced, symbols: Symbols, of_all: np.ndarray, projector: np.ndarray, modes: RandomModes
 ) -> dict[tuple[str, str], Node]:
     """Symbols between fields that act on each component in the same way; none where there is no such form.
 
     Between two vectors without divergence, a − k (a·k)/k² and a·k − a k act as a scalar does: it is the trace, divided
     by one less than the number of components.
     """
-    of_field = {name: [s for s in less.scalars if named(s) == name] for name in less.system.fields}
+    of_field = {name: [s for s in reduced.scalars if named(s) == name] for name in reduced.system.fields}
     count = len(next(iter(of_field.values())))
     if count == 1 or any(len(scalars) != count for scalars in of_field.values()):
         return {}
@@ -169,8 +171,8 @@ def _same_for_components(
             trace = plus(symbols.get(pair, ZERO) for pair in zip(rows, columns, strict=True))
             for symbol in (symbols.get((rows[0], columns[0]), ZERO), times(Number(1 / (count - 1)), trace)):
                 alike = dict.fromkeys(zip(rows, columns, strict=True), symbol)
-                of_alike = matrix(alike, less.scalars, less.scalars, modes)
-                at, to = (list(map(less.scalars.index, side)) for side in (rows, columns))
+                of_alike = matrix(alike, reduced.scalars, reduced.scalars, modes)
+                at, to = (list(map(reduced.scalars.index, side)) for side in (rows, columns))
                 left = ((of_all - of_alike) @ projector)[:, at][:, :, to]
                 size = _along_rows(of_all[:, at][:, :, to]) + _along_rows(of_alike[:, at])
                 if _is_zero(left, size, _along_rows(of_all[:, at])):
@@ -181,26 +183,26 @@ def _same_for_components(
     return {key: symbol for key, symbol in found.items() if symbol != ZERO}
 
 
-def without_divergence(less: Reduced) -> set[str]:
+def without_divergence(reduced: Reduced) -> set[str]:
     """The vector fields u that a constraint ∇·u = 0 keeps free of divergence.
 
     Raises:
         WrittenError: a constraint of another form, which nothing would keep against rounding.
     """
     found = set()
-    for row, of_row in less.constraint_rows.items():
-        if not _is_divergence(of_row, less):
-            place = less.system.lines[row[0]].left.place
+    for row, of_row in reduced.constraint_rows.items():
+        if not _is_divergence(of_row, reduced):
+            place = reduced.system.lines[row[0]].left.place
             raise place.error("a constraint on fields: div(u) = 0 of one vector can be kept, and no other")
         found |= {named(scalar) for scalar in of_row}
     return found
 
 
-def _is_divergence(of_row: Mapping[Node, Node], less: Reduced) -> bool:
+def _is_divergence(of_row: Mapping[Node, Node], reduced: Reduced) -> bool:
     """True if a constraint is ∇·u = 0, but for a factor."""
-    if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != less.dimensions or less.dimensions == 1:
+    if len({named(scalar) for scalar in of_row}) > 1 or len(of_row) != reduced.dimensions or reduced.dimensions == 1:
         return False
-    modes = random_modes(less.dimensions)
-    symbols = np.array([modes.values(of_row[scalar]) for scalar in less.scalars if scalar in of_row])
+    modes = random_modes(reduced.dimensions)
+    symbols = np.array([modes.values(of_row[scalar]) for scalar in reduced.scalars if scalar in of_row])
     size = float(np.max(np.abs(symbols * modes.slopes[0]) + np.abs(symbols[0] * modes.slopes)))
     return _is_zero(symbols * modes.slopes[0] - symbols[0] * modes.slopes, size)  # as i k is

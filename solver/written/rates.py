@@ -73,24 +73,24 @@ class Unseen:
     reason: str
 
 
-def rate(less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
+def rate(reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
     """The rate of N, whose changes of each scalar are given in the products of its plan."""
     if not plan.products:
-        holds_fields = any(part in less.scalars for change in changes.values() for part in change.walk())
+        holds_fields = any(part in reduced.scalars for change in changes.values() for part in change.walk())
         return Unseen("what stands outside L is linear") if holds_fields else Rate(None, ZERO, {})
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
         return Unseen("its terms depend on time")
     if len(plan.levels()) > 1:
         return Unseen("a product stands inside an operator inside a product")
     try:
-        return _Linearised(less, plan, changes).rate()
+        return _Linearised(reduced, plan, changes).rate()
     except NoSlope as error:
         return Unseen(f"the derivative of {error} is not known")
 
 
 class _Linearised:
-    def __init__(self, less: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> None:
-        self.less, self.plan, self.changes = less, plan, changes
+    def __init__(self, reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> None:
+        self.reduced, self.plan, self.changes = reduced, plan, changes
         self.coefficients: dict[str, Coefficient] = {}
         slots = [Slot("inner", i) for i in range(len(plan.inner))]
         self.slopes = {
@@ -99,18 +99,18 @@ class _Linearised:
             for i, slot in enumerate(slots)
             if (found := coefficient(product, slot)) != ZERO
         }
-        scalars = less.scalars
+        scalars = reduced.scalars
         self.linear = {row: [coefficient(change, scalar) for scalar in scalars] for row, change in changes.items()}
         self.outer = {product: self._outer(product) for product in range(len(plan.products))}
 
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
-        matrices = balanced([self.matrix(axis) for axis in range(self.less.dimensions)], self.less.scalars)
+        matrices = balanced([self.matrix(axis) for axis in range(self.reduced.dimensions)], self.reduced.scalars)
         order = max((order for entries in matrices for order in entries), default=0.0)
         if order > 1:
             return Unseen(f"terms outside L act on a wavenumber k as k^{order:g}")
         if any(1 in entries for entries in matrices):
-            speeds = [radius(entries.get(1, {}), self.less.scalars) for entries in matrices]
+            speeds = [radius(entries.get(1, {}), self.reduced.scalars) for entries in matrices]
             if all(speed == ZERO for speed in speeds):
                 return Unseen("its fields act on each other through L")
             reaction = self._kept_out()
@@ -119,7 +119,7 @@ class _Linearised:
             return Unseen("terms outside L act on a wavenumber k as a fraction of its power")
         if order < 0:
             return Unseen("terms outside L act on long waves the most")
-        reaction = _largest_sum(matrices[0].get(0, {}), self.less.scalars)
+        reaction = _largest_sum(matrices[0].get(0, {}), self.reduced.scalars)
         return Rate(None, reaction, self._used([reaction]))
 
     def _used(self, nodes: Sequence[Node]) -> dict[str, Coefficient]:
@@ -142,10 +142,10 @@ class _Linearised:
 
     def _kept_out(self) -> Node:
         """The largest rate of linear terms of order zero that are kept out of L, where they act back on themselves."""
-        scalars, linear = self.less.scalars, self.less.changes(self.less.linear_rows())
+        scalars, linear = self.reduced.scalars, self.reduced.changes(self.reduced.linear_rows())
         in_l = {(row, s): ONE for row, node in linear.items() for s in scalars if s in node.walk()}
         sums = []
-        for axis in range(self.less.dimensions):
+        for axis in range(self.reduced.dimensions):
             entries = _entries(self._of_linear(axis, self._projector(axis))).get(0, {})
             groups = _coupled({**in_l, **entries}, scalars)
             back = {pair: entries[pair] for pair in entries if any({*pair} <= {*group} for group in groups)}
@@ -168,11 +168,11 @@ class _Linearised:
 
     def _inner(self, inner: int, projector: np.ndarray) -> list[tuple[Node, Node]]:
         """Symbols of an inner field in scalars that meet the constraints."""
-        return self._mixed([coefficient(self.plan.inner[inner], s) for s in self.less.scalars], projector)
+        return self._mixed([coefficient(self.plan.inner[inner], s) for s in self.reduced.scalars], projector)
 
     def _mixed(self, own: Sequence[Node], projector: np.ndarray) -> list[tuple[Node, Node]]:
         """Symbols in scalars that meet the constraints, from those in each scalar."""
-        scalars = self.less.scalars
+        scalars = self.reduced.scalars
         mixed = [
             plus(times(Number(complex(share)), symbol) for share, symbol in zip(column, own, strict=True) if share)
             for column in projector.T
@@ -181,13 +181,15 @@ class _Linearised:
 
     def _projector(self, axis: int) -> np.ndarray:
         """Onto what meets the constraints, for a wavenumber along an axis."""
-        modes = along_axis(self.less.dimensions, axis)
-        found = projector(matrix(self.less.constraints, list(self.less.constraint_rows), self.less.scalars, modes))[0]
+        modes = along_axis(self.reduced.dimensions, axis)
+        found = projector(
+            matrix(self.reduced.constraints, list(self.reduced.constraint_rows), self.reduced.scalars, modes)
+        )[0]
         return np.where(np.abs(found) < 1e-12, 0, np.round(found, 12))
 
     def _leading(self, outer: Node, inner: Node, axis: int) -> Iterator[tuple[float, Node]]:
         """The order of the wavenumber in a product of symbols, and the number before it."""
-        at = [along_axis(self.less.dimensions, axis, LARGE * factor) for factor in (1, 2)]
+        at = [along_axis(self.reduced.dimensions, axis, LARGE * factor) for factor in (1, 2)]
         values = [np.asarray(modes.value(outer) * modes.value(inner)).item() for modes in at]
         sizes = [abs((each.values(outer) * each.values(inner))[0]) for each in (modes.sizes() for modes in at)]
         if abs(values[0]) < 1e-300 or _is_rounding(values, sizes):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from solver.written.arranged import Row
 from solver.written.components import ZERO, written_out
 from solver.written.degrees import degree
+from solver.written.derivation import PLANNED, Derivation
 from solver.written.elimination import Reduced, replaced
 from solver.written.formula import unicode
 from solver.written.linear import linear_part
@@ -16,7 +17,6 @@ from solver.written.rates import Unseen
 from solver.written.system import insert
 from solver.written.text import AS_WRITTEN, Text
 from solver.written.tree import Line, Negative, Node, Sum
-from solver.written.worked import PLANNED, Worked
 
 COUPLED = {
     "nothing": "a number for each mode",
@@ -25,16 +25,16 @@ COUPLED = {
 }
 
 
-def report(text: Text, worked: Worked, dimensions: int) -> list[tuple[str, str]]:
+def report(text: Text, derived: Derivation, dimensions: int) -> list[tuple[str, str]]:
     """The derivation from a text for so many dimensions: headings and their texts, a line each."""
-    inside, outside = _terms(text, worked.less)
+    inside, outside = _terms(text, derived.reduced)
     lines = [("equation", line) for line in text.formula().split("\n")]
-    lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[worked.linear.couples]}"))
+    lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[derived.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
-    printed = lambda node: unicode(text.shown(worked.plan.without_slots(node)))  # noqa: E731
-    written = PLANNED[AS_WRITTEN](worked.less)
-    lines += [("plan", line) for line in _plan(worked.plan, written, printed)]
-    found = worked.rate
+    printed = lambda node: unicode(text.shown(derived.plan.without_slots(node)))  # noqa: E731
+    written = PLANNED[AS_WRITTEN](derived.reduced)
+    lines += [("plan", line) for line in _plan(derived.plan, written, printed)]
+    found = derived.rate
     if isinstance(found, Unseen):
         lines.append(("rate", f"no CFL number, since {found.reason}: steps are fixed, or a tolerance chooses them"))
     elif found.speeds is not None:
@@ -60,14 +60,14 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
     return lines
 
 
-def _terms(text: Text, less: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
+def _terms(text: Text, reduced: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
     """The terms that L holds, and those of degree one that it does not, each with the reason."""
     system, inside, outside = text.system, [], []
     fields = set(system.fields)
     for line in (read_line(written, text.words) for written in text.write):
         for term in _of_line(line):
-            components = written_out(insert(term, system.definitions), system.kinds, less.dimensions).entries
-            part = linear_part({index: replaced(node, less.diagnosed) for index, node in components.items()}, fields)
+            components = written_out(insert(term, system.definitions), system.kinds, reduced.dimensions).entries
+            part = linear_part({index: replaced(node, reduced.diagnosed) for index, node in components.items()}, fields)
             if part.left_out:
                 outside.append((unicode(text.shown(term)), part.left_out[0][1]))
             elif part.symbols:

@@ -50,19 +50,19 @@ class Samples:
         return {bits: of for bits, of in self.modes.items() if bits.bit_count() == 1}
 
 
-def draw(less: Reduced, count: int, seed: int, factors: int = 2) -> Samples:
+def draw(reduced: Reduced, count: int, seed: int, factors: int = 2) -> Samples:
     """Samples of fields that are multiplied, drawn at random.
 
     In a tenth of them one wavevector is zero, in another tenth their sum: inverses are zero there.
     """
     random = np.random.default_rng(seed)
-    slopes, tenth = random_slopes(random, factors, less.dimensions, count), max(2, count // 10)
+    slopes, tenth = random_slopes(random, factors, reduced.dimensions, count), max(2, count // 10)
     slopes[0, :, :tenth] = 0
     slopes[-1, :, tenth : 2 * tenth] = -slopes[:-1, :, tenth : 2 * tenth].sum(0)
-    return samples_at(less, slopes, random)
+    return samples_at(reduced, slopes, random)
 
 
-def samples_at(less: Reduced, slopes: np.ndarray, random: np.random.Generator) -> Samples:
+def samples_at(reduced: Reduced, slopes: np.ndarray, random: np.random.Generator) -> Samples:
     """Random amplitudes at given wavevectors `(factor, axis, sample)`."""
     factors, numbers = range(len(slopes)), Numbers()
     modes = {
@@ -70,10 +70,10 @@ def samples_at(less: Reduced, slopes: np.ndarray, random: np.random.Generator) -
         for bits in range(2 ** len(slopes))
     }
     for bits in (1 << i for i in factors):
-        projector = matrices(less, modes[bits]).projector
-        free = random.normal(size=(modes[bits].count, len(less.scalars)))
-        modes[bits] = modes[bits].holding(less.scalars, multiplied(projector, free))
-    return Samples(modes, matrices(less, modes[max(modes)]))
+        projector = matrices(reduced, modes[bits]).projector
+        free = random.normal(size=(modes[bits].count, len(reduced.scalars)))
+        modes[bits] = modes[bits].holding(reduced.scalars, multiplied(projector, free))
+    return Samples(modes, matrices(reduced, modes[max(modes)]))
 
 
 class Multilinear:
@@ -88,12 +88,12 @@ class Multilinear:
 
     def __init__(
         self,
-        less: Reduced,
+        reduced: Reduced,
         samples: Samples,
         plan: Plan[Any] | None = None,
         functions: dict[Node, Values] | None = None,
     ) -> None:
-        self.fields, self.samples, self.modes, self.plan = less.system.fields, samples, samples.modes, plan
+        self.fields, self.samples, self.modes, self.plan = reduced.system.fields, samples, samples.modes, plan
         self.functions = {} if functions is None else functions
         self.random = np.random.default_rng(5)
         self.slots: dict[Slot, Values] = {}

@@ -28,7 +28,7 @@ SEED = 1
 MODES = 60  # that forward transforms are counted on
 
 
-def cheapest_plan(less: Reduced) -> Plan[Row]:
+def cheapest_plan(reduced: Reduced) -> Plan[Row]:
     """The plan with the fewest transforms that is found, for fields that meet the constraints.
 
     Its rates of change are those of the rest of the system. Aliasing of products of two may differ from the text's: a
@@ -40,9 +40,9 @@ def cheapest_plan(less: Reduced) -> Plan[Row]:
     Returns:
         A plan for the rows of `less.rest`, with no more transforms than the plan as written.
     """
-    written = plan_as_written(less.rest, less.system.fields)
-    for found in _Planned(less).plans():
-        if sum(found.transforms) <= sum(written.transforms) and agrees(less, found):
+    written = plan_as_written(reduced.rest, reduced.system.fields)
+    for found in _Planned(reduced).plans():
+        if sum(found.transforms) <= sum(written.transforms) and agrees(reduced, found):
             return found
     return written
 
@@ -50,10 +50,10 @@ def cheapest_plan(less: Reduced) -> Plan[Row]:
 class _Planned:
     """A system whose terms are identified."""
 
-    def __init__(self, less: Reduced) -> None:
-        self.less, self.rows = less, list(less.rest)
-        self.terms = Terms(list(less.rest.values()), less.system.fields)
-        self.planner = Planner(less.system.fields)
+    def __init__(self, reduced: Reduced) -> None:
+        self.reduced, self.rows = reduced, list(reduced.rest)
+        self.terms = Terms(list(reduced.rest.values()), reduced.system.fields)
+        self.planner = Planner(reduced.system.fields)
         self.kept = [(row, self.planner.in_modes(node)) for row, node in self.terms.kept]
         self.written = [self._as_written(term) for term in self.terms.others]
 
@@ -71,13 +71,13 @@ class _Planned:
         """The best plans that are found: with the products that dimensional analysis allows, then with all."""
         factors = list(dict.fromkeys(node for term in self.terms.quadratic for node in term.made))  # type: ignore[union-attr]
         given = [node for node in self.planner.inner if not node.slots]
-        samples = draw(self.less, 120, SEED)
-        forward = Forward(self.less, MODES)
+        samples = draw(self.reduced, 120, SEED)
+        forward = Forward(self.reduced, MODES)
         known = lengths(factors)
         for of in (known, {}) if known else (known,):
-            choice = dictionary(self.less, factors, given, samples, of)
-            of_factors = {inner.node: inner for inner, _ in measured(self.less, factors, factors, samples, of)}
-            problems = Ansatz(self.less, self.terms.quadratic, choice, of_factors, samples, of).problems()
+            choice = dictionary(self.reduced, factors, given, samples, of)
+            of_factors = {inner.node: inner for inner, _ in measured(self.reduced, factors, factors, samples, of)}
+            problems = Ansatz(self.reduced, self.terms.quadratic, choice, of_factors, samples, of).problems()
             found = None if problems is None else SetSearch(choice, problems, forward, self.written).best()
             if found is not None:
                 yield self._assembled(choice, forward.combined(found.terms), found.terms)

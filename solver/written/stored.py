@@ -24,9 +24,9 @@ FILE = Path(__file__).parent / "plans.json"
 KNOWN: dict[str, Plan[Row]] = {}  # of this process: those of a run that goes on, and those that were found
 
 
-def text_to_keep(less: Reduced) -> str:
+def text_to_keep(reduced: Reduced) -> str:
     """The plan of a system that was found for it, as a text that a run can keep; empty for one of the library's own."""
-    known = key_of(less)
+    known = key_of(reduced)
     if known in _library() or known not in KNOWN:
         return ""
     return json.dumps({"of": known, **plan_as_json(KNOWN[known])})
@@ -48,29 +48,35 @@ def keep_to(text: str) -> bool:
     return differs
 
 
-def kept(less: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
+def kept(reduced: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
     """The plan of a system: one that is known, or else the one that a search finds, which is known from then on."""
-    known = key_of(less)
-    names = numbered(less)
+    known = key_of(reduced)
+    names = numbered(reduced)
     if known not in KNOWN and known in _library():
         KNOWN[known] = plan_from_json(_library()[known])
     if known not in KNOWN:
-        KNOWN[known] = renamed(search(less), names)
+        KNOWN[known] = renamed(search(reduced), names)
     return renamed(KNOWN[known], {number: name for name, number in names.items()})
 
 
-def key_of(less: Reduced) -> str:
+def key_of(reduced: Reduced) -> str:
     """The key of a plan without its names: two systems that differ in names alone have the same."""
-    names = numbered(less)
+    names = numbered(reduced)
     again = lambda nodes: {key: renamed_node(node, names) for key, node in nodes.items()}  # noqa: E731
     symbols = lambda of: {(row, renamed_node(s, names)): renamed_node(v, names) for (row, s), v in of.items()}  # noqa: E731
-    whole = (less.dimensions, again(less.rest), symbols(less.mass), symbols(less.gradients), symbols(less.constraints))
+    whole = (
+        reduced.dimensions,
+        again(reduced.rest),
+        symbols(reduced.mass),
+        symbols(reduced.gradients),
+        symbols(reduced.constraints),
+    )
     return hashlib.sha256(repr(whole).encode()).hexdigest()[:24]
 
 
-def numbered(less: Reduced) -> dict[str, str]:
+def numbered(reduced: Reduced) -> dict[str, str]:
     """Names of the system and their stand-ins: the kind, and the number among names of this kind."""
-    system = less.system
+    system = reduced.system
     kinds = {"field": system.fields, "unknown": system.unknowns, "parameter": system.parameters}
     return {name: f"{kind} {i}" for kind, names in kinds.items() for i, name in enumerate(names)}
 

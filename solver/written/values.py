@@ -57,12 +57,12 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[
     return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
 
-def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linear, less: Reduced) -> set[str]:
+def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linear, reduced: Reduced) -> set[str]:
     """Names of what must be real, since the modes of real fields are multiplied by it, outside of `MADE_REAL`."""
-    names = less.system.complex_names
+    names = reduced.system.complex_names
     of_real = [
         *(plan.without_slots(change) for scalar, change in changes.items() if named(scalar) not in names),
-        *(symbol for (row, _), symbol in linear.between(less.scalars).items() if named(row) not in names),
+        *(symbol for (row, _), symbol in linear.between(reduced.scalars).items() if named(row) not in names),
     ]
     inner = map(names_outside, map(plan.without_slots, plan.inner))
     return set().union(*map(names_outside, of_real), *filter(names.isdisjoint, inner))
@@ -109,7 +109,7 @@ def refuse_both_kinds(nodes: Iterable[Node], system: System) -> None:
             )
 
 
-def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], less: Reduced) -> None:
+def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], reduced: Reduced) -> None:
     """Refuse linear terms between real and complex fields.
 
     Args:
@@ -120,11 +120,11 @@ def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], less: Reduced)
     Raises:
         WrittenError: the message shows the equation, and says how the term is written.
     """
-    names, scalars = less.system.complex_names, set(less.scalars)
+    names, scalars = reduced.system.complex_names, set(reduced.scalars)
     outside = ((row, part) for row, change in changes.items() for part in change.walk() if part in scalars)
-    for row, column in (*linear.between(less.scalars), *outside):
+    for row, column in (*linear.between(reduced.scalars), *outside):
         if (named(row) in names) is not (named(column) in names):
-            place = less.system.equation_of(named(row)).right.place
+            place = reduced.system.equation_of(named(row)).right.place
             raise place.error(
                 f"{named(column)!r} in a linear term for {named(row)!r}: one is real, the other complex, and their "
                 f"modes differ; real({named(column)}) takes it through the points"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from solver.written.components import ZERO, minus, plus, times
+from solver.written.derivation import without_unknowns
 from solver.written.elimination import Symbols
 from solver.written.energies import vector_of
 from solver.written.matrices import linear_operator
 from solver.written.symbols import RandomModes, key_of, random_modes, random_slopes
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum
 from solver.written.vocabulary import OPERATORS
-from solver.written.worked import without_unknowns
 
 if TYPE_CHECKING:
     from solver.written.text import Text
@@ -42,18 +42,18 @@ class Viscosity:
 @cache
 def viscosity_of(text: Text, dimensions: int) -> Viscosity | None:
     """The viscosity of a text's velocity, its first vector; None if it has no velocity, or nothing damps it."""
-    less = without_unknowns(text, dimensions)
+    reduced = without_unknowns(text, dimensions)
     given = (
         [own for _, own in text.vectors] + [name for name, rank in text.fields if rank == "vector"] + [text.penalised]
     )
     if not given[0]:
         return None
-    components = vector_of(given[0], less)
-    held = [[s for s in less.scalars if s in set(component.walk())] for component in components]
+    components = vector_of(given[0], reduced)
+    held = [[s for s in reduced.scalars if s in set(component.walk())] for component in components]
     scalars = list(dict.fromkeys(s for own in held for s in own))
-    if not scalars or any(key_of(s)[0] in less.system.complex_names for s in scalars):
+    if not scalars or any(key_of(s)[0] in reduced.system.complex_names for s in scalars):
         return None
-    symbols = linear_operator(less).between(less.scalars)
+    symbols = linear_operator(reduced).between(reduced.scalars)
     damping = {s: _Damping.of(symbols.get((s, s), ZERO), dimensions) for s in scalars}
     return _of_components(held, damping, _couples(symbols, scalars, dimensions))
 

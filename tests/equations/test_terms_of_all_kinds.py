@@ -208,7 +208,7 @@ def test_columns_of_places_and_of_fields_of_both_kinds(make_grid):
 WRONG = {
     "dt(u) = lap(u) - u/0": ({}, "a division by zero"),
     "dt(u) = lap(u) - fraclap(u, u)": ({}, "the second argument of fraclap: a number for the whole box is needed"),
-    "dt(u) = lap(u) - worked*u": ({}, "parameter 'worked': equations have an attribute of this name"),
+    "dt(u) = lap(u) - derived*u": ({}, "parameter 'derived': equations have an attribute of this name"),
     "dt(u) = lap(u)": ({"spectra": ["q"]}, "spectra of 'q'"),
 }
 

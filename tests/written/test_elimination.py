@@ -9,12 +9,12 @@ import solver as sw
 from solver.written import WrittenError, read_system
 from solver.written.arranged import arranged
 from solver.written.components import plus
-from solver.written.elimination import reduced
+from solver.written.derivation import in_dimensions
+from solver.written.elimination import reduce_system
 from solver.written.linear import linear_part
 from solver.written.plan import plan_as_written
 from solver.written.text import Text
 from solver.written.tree import Entry
-from solver.written.worked import in_dimensions
 
 SHAPES = {1: (15,), 2: (9, 11), 3: (5, 7, 9)}
 PARAMETERS = {"nu": 0.3, "n2": 1.7, "beta": 0.8, "kd": 1.3, "g": 0.4, "f": 2.0}
@@ -54,18 +54,22 @@ def test_rates_and_unknowns_meet_the_equations_as_they_are_written(name, dimensi
     """M ∂t u = F(u, p) and C(u, p) = 0 with what comes out, by substitution: nothing of elimination is used."""
     lines, fields, unknowns, _ = SYSTEMS[name]
     system, box = read_system(lines, fields, unknowns), Box(SHAPES[dimensions], (2.0, 3.0, 5.0)[:dimensions])
-    apart, less = arranged(system, dimensions), reduced(system, dimensions)
-    values = on_constraints(less, random_values(system, box, PARAMETERS, 7), box)
+    apart, reduced = arranged(system, dimensions), reduce_system(system, dimensions)
+    values = on_constraints(reduced, random_values(system, box, PARAMETERS, 7), box)
     of_fields = lambda rows: by_plan(plan_as_written(rows, fields), values, box)  # noqa: E731
-    rates = of_fields(less.changes({row: plus((less.linear_rows()[row], less.rest[row])) for row in less.rest}))
-    values |= {scalar.name: value.real for scalar, value in of_fields(less.diagnosed).items()}
+    rates = of_fields(
+        reduced.changes({row: plus((reduced.linear_rows()[row], reduced.rest[row])) for row in reduced.rest})
+    )
+    values |= {scalar.name: value.real for scalar, value in of_fields(reduced.diagnosed).items()}
     values |= {name: np.zeros(box.shape) for name in unknowns if name not in values}
     of_all = lambda rows: by_plan(plan_as_written(rows, {*fields, *unknowns}), values, box)  # noqa: E731
     for error in of_all(apart.constraints).values():
         np.testing.assert_allclose(error, error.mean(), atol=1e-10)  # the mean of an unknown is its gauge
     right, changed = of_all(apart.right), sum_of_mass(apart.mass, rates, values, box)
     gradients = linear_part(apart.right, {*fields, *unknowns}).symbols
-    multipliers = list(dict.fromkeys(s for _, s in gradients if s not in less.scalars and s not in less.diagnosed))
+    multipliers = list(
+        dict.fromkeys(s for _, s in gradients if s not in reduced.scalars and s not in reduced.diagnosed)
+    )
     missing = np.stack([box.modes(changed[row] - right[row]) for row in right], axis=-1)  # what these have to give
     matrix = np.zeros((*box.shape, len(right), len(multipliers)), complex)
     for i, row in enumerate(right):
@@ -73,8 +77,8 @@ def test_rates_and_unknowns_meet_the_equations_as_they_are_written(name, dimensi
             matrix[..., i, j] = symbol_values(gradients[row, p], values, box) if (row, p) in gradients else 0
     given = np.einsum("...ij,...jk,...k->...i", matrix, np.linalg.pinv(matrix, rcond=1e-9), missing)
     np.testing.assert_allclose(given, missing, atol=1e-10)
-    for row in {row for row, _ in less.constraints}:
-        of_row = {s: symbol for (at, s), symbol in less.constraints.items() if at == row}
+    for row in {row for row, _ in reduced.constraints}:
+        of_row = {s: symbol for (at, s), symbol in reduced.constraints.items() if at == row}
         kept = sum(symbol_values(symbol, values, box) * box.modes(rates[s]) for s, symbol in of_row.items())
         np.testing.assert_allclose(kept, 0, atol=1e-10)
 
@@ -89,16 +93,16 @@ def sum_of_mass(mass, rates, values, box):
 
 
 def test_a_constant_in_a_constraint_has_no_derivative():
-    less = reduced(
+    reduced = reduce_system(
         read_system(["dt(u) = -u@grad(u) - grad(p)", "div(u + 3*ex) = 0"], {"u": "vector"}, {"p": "scalar"}), 2
     )
-    assert less.constraints == reduced(read_system(*SYSTEMS["Navier–Stokes"][:3]), 2).constraints
+    assert reduced.constraints == reduce_system(read_system(*SYSTEMS["Navier–Stokes"][:3]), 2).constraints
 
 
 def test_a_pressure_that_is_left_is_none():
-    less = reduced(read_system(*SYSTEMS["Navier–Stokes"][:3]), 3)
-    assert not less.diagnosed
-    assert set(less.scalars) == {Entry("u", (i,)) for i in range(3)}
+    reduced = reduce_system(read_system(*SYSTEMS["Navier–Stokes"][:3]), 3)
+    assert not reduced.diagnosed
+    assert set(reduced.scalars) == {Entry("u", (i,)) for i in range(3)}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +120,7 @@ def test_a_pressure_that_is_left_is_none():
 )  # fmt: skip
 def test_what_cannot_be_solved_is_refused(lines, fields, unknowns, message):
     with pytest.raises(WrittenError, match=message):
-        reduced(read_system(lines, fields, unknowns), 2)
+        reduce_system(read_system(lines, fields, unknowns), 2)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +179,7 @@ def stirred(source, **beside):
 def test_an_unknown_that_holds_the_time_stands_in_equations_alone(make_grid, source, beside):
     """What is reported is not given t: at t = 1 a mean of it had the value of t = 0."""
     with pytest.raises(WrittenError, match="'psi' outside the equations: t is in the equation that gives it"):
-        stirred(source, **beside)(make_grid((8, 8), devices=1)).worked  # noqa: B018
+        stirred(source, **beside)(make_grid((8, 8), devices=1)).derived  # noqa: B018
     stirred(source, energies={"e": "q**2"})(make_grid((8, 8), devices=1)).check()
 
 
@@ -183,7 +187,7 @@ def test_an_unknown_that_holds_the_time_stands_in_equations_alone(make_grid, sou
 @pytest.mark.parametrize("source", ["q*cos(x)", "q + cos(x)"])
 def test_an_unknown_that_holds_a_place_is_refused_where_it_is_not_known(make_grid, source, beside):
     with pytest.raises(WrittenError, match=r"a place, such as x|an energy is quadratic"):
-        stirred(source, **beside)(make_grid((8, 8), devices=1)).worked  # noqa: B018
+        stirred(source, **beside)(make_grid((8, 8), devices=1)).derived  # noqa: B018
 
 
 def test_the_mean_of_an_unknown_that_holds_a_place(make_grid):

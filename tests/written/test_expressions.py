@@ -3,9 +3,9 @@
 import pytest
 
 from solver.written import Text, WrittenError, read_system
+from solver.written.derivation import in_dimensions
 from solver.written.expressions import cause, cross, curl, div, dt, explicit, grad, lap, outer, symbols
 from solver.written.parse import read_line
-from solver.written.worked import in_dimensions
 
 u, b, p, nu, ez = symbols("u b p nu ez")
 
@@ -69,13 +69,13 @@ def test_a_gauge_makes_no_constant_of_an_unknown_with_an_equation(lines, define,
         in_dimensions(Text(of, {"q": "scalar"}, ranks, define), 2) for of in ([*lines, "integ(chi) = 0"], lines)
     )
     assert (one.changes, one.linear, one.plan) == (other.changes, other.linear, other.plan)
-    assert one.less.diagnosed == other.less.diagnosed
+    assert one.reduced.diagnosed == other.reduced.diagnosed
 
 
 def test_the_other_example_is_read():
-    worked = in_dimensions(Text(KDV_BURGERS, {"u": "scalar"}), 1)
-    assert worked.less.system.parameters.keys() == {"a", "b"}
-    assert len(worked.linear.symbols) == 1
+    derived = in_dimensions(Text(KDV_BURGERS, {"u": "scalar"}), 1)
+    assert derived.reduced.system.parameters.keys() == {"a", "b"}
+    assert len(derived.linear.symbols) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from solver.written import Text, WrittenError, read_system
-from solver.written.elimination import reduced
+from solver.written.derivation import in_dimensions
+from solver.written.elimination import reduce_system
 from solver.written.matrices import linear_operator, matrices, matrix
 from solver.written.symbols import random_modes
-from solver.written.worked import in_dimensions
 
 FLOW = "-u@grad(u) - grad(p) + nu*lap(u)"
 PRESSURE = {"p": "scalar"}
@@ -36,26 +36,26 @@ SYSTEMS = {
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_plainest_form_is_the_projected_text(name):
     lines, fields, unknowns, parameters, dimensions, couples = SYSTEMS[name]
-    less = reduced(read_system(lines, fields, unknowns, parameters=parameters), dimensions)
+    reduced = reduce_system(read_system(lines, fields, unknowns, parameters=parameters), dimensions)
     modes = random_modes(dimensions, count=20, seed=3)
-    at, found = matrices(less, modes), linear_operator(less)
+    at, found = matrices(reduced, modes), linear_operator(reduced)
     assert found.couples == couples
-    whole = at.changes @ matrix(less.linear, list(less.rest), less.scalars, modes) @ at.projector
+    whole = at.changes @ matrix(reduced.linear, list(reduced.rest), reduced.scalars, modes) @ at.projector
     symbols = found.symbols
     if couples == "fields":
-        pairs = [(s, r) for s in less.scalars for r in less.scalars if s.index == r.index]
+        pairs = [(s, r) for s in reduced.scalars for r in reduced.scalars if s.index == r.index]
         symbols = {(s, r): symbols[s.name, r.name] for s, r in pairs if (s.name, r.name) in symbols}
-    plainest = matrix(symbols, less.scalars, less.scalars, modes)
+    plainest = matrix(symbols, reduced.scalars, reduced.scalars, modes)
     np.testing.assert_allclose(plainest @ at.projector, whole, atol=1e-12)
     assert np.abs(whole).max() > 0.1
 
 
 def test_a_constraint_without_a_multiplier_is_refused():
     with pytest.raises(WrittenError, match="break a constraint"):
-        linear_operator(reduced(read_system(["dt(u) = ez*u.x", "div(u) = 0"], {"u": "vector"}), 3))
+        linear_operator(reduce_system(read_system(["dt(u) = ez*u.x", "div(u) = 0"], {"u": "vector"}), 3))
 
 
-def worked(write, fields, dimensions, **others):
+def derived(write, fields, dimensions, **others):
     return in_dimensions(Text(write=write, fields=fields, **others), dimensions, aliases=False)
 
 
@@ -77,8 +77,8 @@ def worked(write, fields, dimensions, **others):
     ids=["oscillation", "weak beside strong", "rotation", "viscosity", "Maxwell"],
 )
 def test_the_linear_part_is_the_same_whatever_its_units(number, write, fields, unknowns, dimensions):
-    plain = worked([line.format(c="1") for line in write], fields, dimensions, unknowns=unknowns)
-    other = worked([line.format(c=number) for line in write], fields, dimensions, unknowns=unknowns)
+    plain = derived([line.format(c="1") for line in write], fields, dimensions, unknowns=unknowns)
+    other = derived([line.format(c=number) for line in write], fields, dimensions, unknowns=unknowns)
     assert other.linear.couples == plain.linear.couples
     assert other.linear.symbols.keys() == plain.linear.symbols.keys()
     assert other.plan.transforms == plain.plan.transforms
@@ -86,5 +86,5 @@ def test_the_linear_part_is_the_same_whatever_its_units(number, write, fields, u
 
 def test_a_plan_gives_products_that_are_small_beside_those_of_another_equation():
     write = ["dt(u) = 1e-10*u*dx(u)", "dt(v) = 1e10*u*dx(v) - 1e10*v*dx(u)"]
-    rows = worked(write, {"u": "scalar", "v": "scalar"}, 1).plan.rows
+    rows = derived(write, {"u": "scalar", "v": "scalar"}, 1).plan.rows
     assert rows[0, ()].slots

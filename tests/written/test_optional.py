@@ -85,7 +85,7 @@ def test_columns_stand_where_they_make_sense(make_grid):
         equation = cls(make_grid(shape, devices=1), nu=0.1)
         assert kept in equation.report.units()
         assert other not in equation.report.units()
-        assert list(equation.worked.invariants) == [kept]
+        assert list(equation.derived.invariants) == [kept]
     wrong = sw.write(text["write"], text["fields"], text["unknowns"], series={"none": "u + 1"})
     with pytest.raises(WrittenError, match="a scalar is added to a vector"):
-        _ = wrong(make_grid((8, 6), devices=1), nu=0.1).worked
+        _ = wrong(make_grid((8, 6), devices=1), nu=0.1).derived

@@ -13,7 +13,7 @@ from solver.written import read_system
 from solver.written.agreement import agrees
 from solver.written.components import minus, plus, times
 from solver.written.dictionary import dictionary
-from solver.written.elimination import reduced
+from solver.written.elimination import reduce_system
 from solver.written.parameters import lengths
 from solver.written.plan import Plan, plan_as_written
 from solver.written.samples import draw
@@ -136,8 +136,8 @@ PLANS = {}
 def planned(name, dimensions):
     """A system and its plan, worked out once."""
     if (name, dimensions) not in PLANS:
-        less = reduced(read_system(*SYSTEMS[name][0]), dimensions)
-        PLANS[name, dimensions] = less, cheapest_plan(less)
+        reduced = reduce_system(read_system(*SYSTEMS[name][0]), dimensions)
+        PLANS[name, dimensions] = reduced, cheapest_plan(reduced)
     return PLANS[name, dimensions]
 
 
@@ -145,25 +145,25 @@ def planned(name, dimensions):
 def _no_plan_has_to_be_replaced(monkeypatch):
     """What the search finds agrees with the text: the plan as written never hides a mistake of the search."""
 
-    def agreed(less, plan):
-        assert agrees(less, plan)
+    def agreed(reduced, plan):
+        assert agrees(reduced, plan)
         return True
 
     monkeypatch.setattr("solver.written.search.agrees", agreed)
 
 
-def differences(less, plan, seed=3, parameters=PARAMETERS):
+def differences(reduced, plan, seed=3, parameters=PARAMETERS):
     """How far the rates of change by a plan are from the text's, for random fields whose squares do not alias."""
-    d = less.dimensions
+    d = reduced.dimensions
     box = Box(SHAPES[d], LENGTHS[:d])
     indices = np.meshgrid(*(np.abs(np.fft.fftfreq(n, 1 / n)) for n in box.shape), indexing="ij")
     kept = np.all([index <= (n - 1) // 3 for index, n in zip(indices, box.shape, strict=True)], axis=0)
     values = {
-        name: smooth(value, box, kept) for name, value in random_values(less.system, box, parameters, seed).items()
+        name: smooth(value, box, kept) for name, value in random_values(reduced.system, box, parameters, seed).items()
     }
-    values = on_constraints(less, values, box)
-    text = by_plan(plan_as_written(less.changes(less.rest), less.system.fields), values, box)
-    changed = by_plan(Plan(plan.inner, plan.products, less.changes(plan.rows)), values, box)
+    values = on_constraints(reduced, values, box)
+    text = by_plan(plan_as_written(reduced.changes(reduced.rest), reduced.system.fields), values, box)
+    changed = by_plan(Plan(plan.inner, plan.products, reduced.changes(plan.rows)), values, box)
     size = max(np.abs(value).max() for value in text.values())
     assert size > 0.01
     return max(np.abs(box.modes(changed[s] - text[s])[kept]).max() for s in text) / size
@@ -201,8 +201,8 @@ def test_a_flow_is_planned_as_it_is_by_hand():
 
 
 def test_parameters_stand_outside_products_where_that_costs_nothing():
-    less = reduced(read_system(["dt(u) = -6*g*u*dx(u) - dx(dx(dx(u)))"], SCALAR), 1)
-    assert cheapest_plan(less).products == (times(Slot("inner", 0), Slot("inner", 0)),)
+    reduced = reduce_system(read_system(["dt(u) = -6*g*u*dx(u) - dx(dx(dx(u)))"], SCALAR), 1)
+    assert cheapest_plan(reduced).products == (times(Slot("inner", 0), Slot("inner", 0)),)
     assert Name("g") in planned("Swift–Hohenberg", 1)[1].products[0].walk()
 
 
@@ -228,24 +228,24 @@ MIXED = {
 @pytest.mark.parametrize("name", MIXED)
 def test_what_is_no_product_of_two_stays_as_written(name):
     lines, fields, unknowns, dimensions = MIXED[name]
-    less = reduced(read_system(lines, fields, unknowns), dimensions)
-    plan, written = cheapest_plan(less), plan_as_written(less.rest, fields)
+    reduced = reduce_system(read_system(lines, fields, unknowns), dimensions)
+    plan, written = cheapest_plan(reduced), plan_as_written(reduced.rest, fields)
     assert sum(plan.transforms) <= sum(written.transforms)
-    assert differences(less, plan) < 1e-11
+    assert differences(reduced, plan) < 1e-11
 
 
 @pytest.mark.parametrize(("name", "dimensions"), [("Hall MHD", 3), ("Swift–Hohenberg", 2), ("electrons", 3)])
 def test_parameters_may_be_zero(name, dimensions):
-    less, plan = planned(name, dimensions)
+    reduced, plan = planned(name, dimensions)
     for zero in ("di", "g") if name != "electrons" else ("eta",):
         with np.errstate(all="raise"):
-            assert differences(less, plan, parameters={**PARAMETERS, zero: 0.0}) < 1e-11
+            assert differences(reduced, plan, parameters={**PARAMETERS, zero: 0.0}) < 1e-11
 
 
 def test_too_large_a_problem_is_left_as_written(monkeypatch):
     monkeypatch.setattr("solver.written.ansatz.MOST_COLUMNS", 10)
-    less = reduced(read_system(*SYSTEMS["convective"][0]), 2)
-    assert cheapest_plan(less) == plan_as_written(less.rest, less.system.fields)
+    reduced = reduce_system(read_system(*SYSTEMS["convective"][0]), 2)
+    assert cheapest_plan(reduced) == plan_as_written(reduced.rest, reduced.system.fields)
 
 
 TERMS = ["{a}*{b}", "{a}*dx({b})", "dy({a}*{b})", "perp({a})@grad({b})", "lap({a}*{b})", "grad({a})@grad({b})",
@@ -268,22 +268,22 @@ def random_system(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_random_products_never_need_more_transforms_than_the_text(seed):
     lines, fields, unknowns = random_system(seed)
-    less = reduced(read_system(lines, fields, unknowns), 2)
-    plan, written = cheapest_plan(less), plan_as_written(less.rest, fields)
+    reduced = reduce_system(read_system(lines, fields, unknowns), 2)
+    plan, written = cheapest_plan(reduced), plan_as_written(reduced.rest, fields)
     assert sum(plan.transforms) <= sum(written.transforms)
-    assert differences(less, plan) < 1e-11
+    assert differences(reduced, plan) < 1e-11
 
 
 PRINTED = """
 from test_search import SYSTEMS, MIXED, planned, random_system
 from solver.written import read_system
 from solver.written.dictionary import dictionary
-from solver.written.elimination import reduced
+from solver.written.elimination import reduce_system
 from solver.written.samples import draw
 from solver.written.search import cheapest_plan
 for case in [("convective", 3), ("Burgers", 3), ("two layers", 2), ("shallow water", 2)]:
     print(planned(*case)[1])
-print(cheapest_plan(reduced(read_system(*random_system(3)), 2)))
+print(cheapest_plan(reduce_system(read_system(*random_system(3)), 2)))
 """
 
 
@@ -315,33 +315,37 @@ def without_a_row(plan):
 @pytest.mark.parametrize("spoil", [doubled, derived, without_a_row])
 @pytest.mark.parametrize("name", ["convective", "two layers", "shallow water", "Gray–Scott"])
 def test_a_wrong_plan_is_found_out(name, spoil):
-    less, plan = planned(name, 2)
-    assert agrees(less, plan)
-    assert not agrees(less, spoil(plan))
+    reduced, plan = planned(name, 2)
+    assert agrees(reduced, plan)
+    assert not agrees(reduced, spoil(plan))
 
 
 def test_a_plan_that_is_wrong_for_means_alone_is_found_out():
-    less = reduced(read_system(["dt(u) = lap(inverse_lap(u))*dx(u)"], SCALAR), 1)
-    plan = plan_as_written(less.rest, less.system.fields)
+    reduced = reduce_system(read_system(["dt(u) = lap(inverse_lap(u))*dx(u)"], SCALAR), 1)
+    plan = plan_as_written(reduced.rest, reduced.system.fields)
     inverse = Call("lap", (Call("inverse_lap", (Name("u"),)),))
     assert inverse in plan.inner
-    assert agrees(less, plan)
-    assert not agrees(less, replace(plan, inner=tuple(Name("u") if node == inverse else node for node in plan.inner)))
+    assert agrees(reduced, plan)
+    assert not agrees(
+        reduced, replace(plan, inner=tuple(Name("u") if node == inverse else node for node in plan.inner))
+    )
 
 
 def test_a_plan_that_is_wrong_for_the_mean_of_a_product_is_found_out():
-    less = reduced(read_system(["dt(u) = lap(inverse_lap(u*u))"], SCALAR), 1)
-    plan = plan_as_written(less.rest, less.system.fields)
-    assert agrees(less, plan)
-    assert not agrees(less, replace(plan, rows=dict.fromkeys(plan.rows, Slot("product", 0))))
+    reduced = reduce_system(read_system(["dt(u) = lap(inverse_lap(u*u))"], SCALAR), 1)
+    plan = plan_as_written(reduced.rest, reduced.system.fields)
+    assert agrees(reduced, plan)
+    assert not agrees(reduced, replace(plan, rows=dict.fromkeys(plan.rows, Slot("product", 0))))
 
 
 def test_orders_are_those_of_large_wavenumbers_whatever_stands_in_a_solution():
     layers = ["dt(q1) = q1", "dt(q2) = q2", "dt(q3) = q3",
               "lap(a) + g*(c - a) = q1", "lap(c) + g*(a - 2*c + e) = q2", "lap(e) + g*(c - e) = q3"]  # fmt: skip
-    less = reduced(read_system(layers, dict.fromkeys(["q1", "q2", "q3"], "scalar"), dict.fromkeys("ace", "scalar")), 2)
-    samples = draw(less, 60, 0)
-    found = dictionary(less, (), list(less.diagnosed.values()), samples, {})
+    reduced = reduce_system(
+        read_system(layers, dict.fromkeys(["q1", "q2", "q3"], "scalar"), dict.fromkeys("ace", "scalar")), 2
+    )
+    samples = draw(reduced, 60, 0)
+    found = dictionary(reduced, (), list(reduced.diagnosed.values()), samples, {})
     assert [found.inner[i].order for i in found.given] == [-2.0] * 3
 
 
@@ -349,19 +353,19 @@ def test_orders_are_those_of_large_wavenumbers_whatever_stands_in_a_solution():
     ("name", "known"), [("two layers", {"kd": 1}), ("Camassa–Holm", {"eps": -2}), ("vorticity", {})]
 )
 def test_parameters_count_as_derivatives(name, known):
-    less = reduced(read_system(*SYSTEMS[name][0]), max(SYSTEMS[name][1]))
-    assert lengths(less.rest.values()) == {(parameter, ()): order for parameter, order in known.items()}
+    reduced = reduce_system(read_system(*SYSTEMS[name][0]), max(SYSTEMS[name][1]))
+    assert lengths(reduced.rest.values()) == {(parameter, ()): order for parameter, order in known.items()}
 
 
 def test_a_plan_of_more_transforms_than_the_text_has_is_not_taken(monkeypatch):
-    less = reduced(read_system(*SYSTEMS["convective"][0]), 2)
-    written = plan_as_written(less.rest, less.system.fields)
+    reduced = reduce_system(read_system(*SYSTEMS["convective"][0]), 2)
+    written = plan_as_written(reduced.rest, reduced.system.fields)
     wasteful = replace(written, inner=(*written.inner, Call("lap", (written.inner[0],))))
     monkeypatch.setattr("solver.written.search._Planned.plans", lambda self: iter([wasteful]))
-    assert cheapest_plan(less) == written
+    assert cheapest_plan(reduced) == written
 
 
 def test_the_plan_as_written_stands_in_for_one_that_does_not_agree(monkeypatch):
-    monkeypatch.setattr("solver.written.search.agrees", lambda less, plan: False)
-    less = reduced(read_system(*SYSTEMS["convective"][0]), 2)
-    assert cheapest_plan(less) == plan_as_written(less.rest, less.system.fields)
+    monkeypatch.setattr("solver.written.search.agrees", lambda reduced, plan: False)
+    reduced = reduce_system(read_system(*SYSTEMS["convective"][0]), 2)
+    assert cheapest_plan(reduced) == plan_as_written(reduced.rest, reduced.system.fields)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from solver.assemble.make_plans import texts
-from solver.written.elimination import reduced
+from solver.written.elimination import reduce_system
 from solver.written.search import cheapest_plan
 from solver.written.stored import (
     FILE,
@@ -22,19 +22,19 @@ from solver.written.stored import (
 from solver.written.system import read_system
 from solver.written.tree import WrittenError
 
-LIBRARY = {key_of(less): less for less in (reduced(text.system, d) for text, d in texts())}
+LIBRARY = {key_of(reduced): reduced for reduced in (reduce_system(text.system, d) for text, d in texts())}
 
 
 def burgers(u="u", nu="nu"):
-    return reduced(read_system([f"dt({u}) = -{u}*dx({u}) + {nu}*lap({u})"], {u: "scalar"}), 1)
+    return reduce_system(read_system([f"dt({u}) = -{u}*dx({u}) + {nu}*lap({u})"], {u: "scalar"}), 1)
 
 
 @pytest.mark.slow
 def test_the_librarys_plans_are_what_a_search_finds():
     stored = json.loads(FILE.read_text())
     assert stored.keys() == LIBRARY.keys(), "python -m solver.assemble.make_plans writes them"
-    for key, less in LIBRARY.items():
-        found = renamed(cheapest_plan(less), numbered(less))
+    for key, reduced in LIBRARY.items():
+        found = renamed(cheapest_plan(reduced), numbered(reduced))
         assert plan_from_json(stored[key]) == found
         assert plan_from_json(json.loads(json.dumps(plan_as_json(found)))) == found
 
@@ -46,20 +46,20 @@ def test_names_do_not_matter():
 
 
 def test_what_is_kept_is_used_and_not_searched_again():
-    less = burgers()
-    found = kept(less, cheapest_plan)
-    assert kept(less, lambda less: pytest.fail("searched again")) == found
-    text = text_to_keep(less)
+    reduced = burgers()
+    found = kept(reduced, cheapest_plan)
+    assert kept(reduced, lambda reduced: pytest.fail("searched again")) == found
+    text = text_to_keep(reduced)
     other = json.loads(text)
     other["products"][0] = ["Product", other["products"][0], ["Number", {"real": 2.0, "imag": 0.0}]]
     try:
         assert keep_to(json.dumps(other))
-        assert kept(less, cheapest_plan) != found
+        assert kept(reduced, cheapest_plan) != found
         assert keep_to(text)
-        assert kept(less, cheapest_plan) == found
+        assert kept(reduced, cheapest_plan) == found
         assert not keep_to(text)
     finally:
-        KNOWN.pop(key_of(less))
+        KNOWN.pop(key_of(reduced))
 
 
 @pytest.mark.parametrize(

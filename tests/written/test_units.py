@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from solver.written import Text, WrittenError
+from solver.written.derivation import derived_units
 from solver.written.units import parsed, printed, raised, times
-from solver.written.worked import derived_units
 
 
 def derived(write, fields, units, **more):

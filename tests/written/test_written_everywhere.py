@@ -13,7 +13,7 @@ from test_search import SYSTEMS, differences
 import solver as sw
 from solver.steppers import IFRK2, IFRK4
 from solver.written import read_line, read_system
-from solver.written.elimination import reduced
+from solver.written.elimination import reduce_system
 from solver.written.plan import plan_as_written
 from solver.written.search import cheapest_plan
 
@@ -297,10 +297,10 @@ def random_system(seed, d):
 def test_random_systems_are_planned_as_the_text_says_and_never_with_more_transforms(seed, d):
     """In two dimensions they are in test_search.py."""
     lines, fields, unknowns = random_system(seed, d)
-    less = reduced(read_system(lines, fields, unknowns), d)
-    plan, written = cheapest_plan(less), plan_as_written(less.rest, fields)
+    reduced = reduce_system(read_system(lines, fields, unknowns), d)
+    plan, written = cheapest_plan(reduced), plan_as_written(reduced.rest, fields)
     assert sum(plan.transforms) <= sum(written.transforms)
-    assert differences(less, plan) < 1e-11
+    assert differences(reduced, plan) < 1e-11
 
 
 @pytest.mark.parametrize(("seed", "d"), [(0, 1), (2, 2), (3, 2), (4, 3), (5, 3)])

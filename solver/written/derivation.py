@@ -12,7 +12,7 @@ from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
 from solver.written.components import ZERO
-from solver.written.elimination import Reduced, reduced
+from solver.written.elimination import Reduced, reduce_system
 from solver.written.energies import (
     Energy,
     Square,
@@ -47,13 +47,13 @@ from solver.written.variants import columns_that_fit
 from solver.written.vocabulary import nearest
 
 PLANNED: dict[str, Callable[[Reduced], Plan[Row]]] = {
-    FEWEST: lambda less: kept(less, cheapest_plan),
-    AS_WRITTEN: lambda less: plan_as_written(less.rest, less.system.fields, apart(less.system)),
+    FEWEST: lambda reduced: kept(reduced, cheapest_plan),
+    AS_WRITTEN: lambda reduced: plan_as_written(reduced.rest, reduced.system.fields, apart(reduced.system)),
 }
 
 
 @dataclass(frozen=True)
-class Worked:
+class Derivation:
     """The results of the derivation from a text.
 
     Args:
@@ -71,7 +71,7 @@ class Worked:
         sizes: sizes of conserved quantities that may cancel to zero, by name; see `sizes_of`.
     """
 
-    less: Reduced
+    reduced: Reduced
     linear: Linear
     plan: Plan[Row]
     changes: Mapping[Node, Node]
@@ -87,7 +87,7 @@ class Worked:
     @property
     def numbers_of_real(self) -> set[str]:
         """Names of parameters that must be real."""
-        return numbers_of_real(self.plan, self.changes, self.linear, self.less)
+        return numbers_of_real(self.plan, self.changes, self.linear, self.reduced)
 
     @property
     def numbers_of_reports(self) -> set[str]:
@@ -103,7 +103,7 @@ class Worked:
     @property
     def plan_to_keep(self) -> str:
         """The plan as a text that a run keeps; empty for one that the library keeps itself."""
-        return text_to_keep(self.less)
+        return text_to_keep(self.reduced)
 
 
 def keep_plan(text: str) -> None:
@@ -119,7 +119,7 @@ def keep_plan(text: str) -> None:
 @cache
 def without_unknowns(text: Text, dimensions: int) -> Reduced:
     """A text's system without its unknowns."""
-    return reduced(text.system, dimensions)
+    return reduce_system(text.system, dimensions)
 
 
 @cache
@@ -128,7 +128,7 @@ def linear_of(text: Text, dimensions: int) -> Linear:
     return linear_operator(without_unknowns(text, dimensions))
 
 
-def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Worked:
+def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Derivation:
     """The derivation from a text, without its bodies, for so many dimensions of space.
 
     Args:
@@ -142,50 +142,50 @@ def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Worked:
 
 
 @cache
-def _work_out(text: Text, dimensions: int, plan_name: str) -> Worked:
+def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
     """Derive everything from a text for so many dimensions, with a plan of one of the kinds of `text.PLANS`."""
-    less = without_unknowns(text, dimensions)
+    reduced = without_unknowns(text, dimensions)
     for name, _ in text.limits:
-        if name not in less.system.parameters:
-            raise WrittenError(f"limits of {name!r}{nearest(name, less.system.parameters)}")
-    without_divergence(less)  # refuses constraints that it does not know
-    refuse_broken_constraints(less)
-    plan = PLANNED[plan_name](less)
-    refuse_complex_of_real(plan, less.system)
-    changes = less.changes(plan.rows)
+        if name not in reduced.system.parameters:
+            raise WrittenError(f"limits of {name!r}{nearest(name, reduced.system.parameters)}")
+    without_divergence(reduced)  # refuses constraints that it does not know
+    refuse_broken_constraints(reduced)
+    plan = PLANNED[plan_name](reduced)
+    refuse_complex_of_real(plan, reduced.system)
+    changes = reduced.changes(plan.rows)
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
-    linear, causes = linear_of(text, dimensions), causes_of(less)
+    linear, causes = linear_of(text, dimensions), causes_of(reduced)
     if text.is_mixed:
-        refuse_coupling(linear, changes, less)
-        refuse_both_kinds(map(plan.without_slots, plan.inner), less.system)
+        refuse_coupling(linear, changes, reduced)
+        refuse_both_kinds(map(plan.without_slots, plan.inner), reduced.system)
     acts = any(change != ZERO for change in changes.values())
-    forms = {name: quadratic_form(density, less) for name, density in densities.items()}
+    forms = {name: quadratic_form(density, reduced) for name, density in densities.items()}
     columns: dict[str, Column] = {}
     series = columns_that_fit(text, text.series, dimensions)
     for name, column in series.items():
-        columns[name] = column_of(column, less, {*densities, *columns})
+        columns[name] = column_of(column, reduced, {*densities, *columns})
     of_columns = {**densities, **series}
     conserved: dict[str, str] = dict(text.conserved)
-    sizes = {name: sizes_of(of_columns.get(name, own), less, of_columns) for name, own in conserved.items()}
+    sizes = {name: sizes_of(of_columns.get(name, own), reduced, of_columns) for name, own in conserved.items()}
     invariants = forms
     if text.invariants is not None:
         fitting = columns_that_fit(text, text.invariants, dimensions)
-        invariants = {name: quadratic_form(density, less) for name, density in fitting.items()}
-    return Worked(
-        less=less,
+        invariants = {name: quadratic_form(density, reduced) for name, density in fitting.items()}
+    return Derivation(
+        reduced=reduced,
         linear=linear,
         plan=plan,
         changes=changes,
-        rate=_given_rate(text.rate, less, plan) if text.rate else rate(less, _without_bodies(plan), changes),
+        rate=_given_rate(text.rate, reduced, plan) if text.rate else rate(reduced, _without_bodies(plan), changes),
         energies={
-            name: energy(form, less, causes, acts and (text.is_mixed or not is_conserved(form, less)))
+            name: energy(form, reduced, causes, acts and (text.is_mixed or not is_conserved(form, reduced)))
             for name, form in forms.items()
         },
         columns=columns,
         invariants=invariants,
-        spectra={**forms, **{name: quadratic_form(of_columns[name], less) for name in text.spectra}, **invariants},
-        vectors={name: vector_of(vector, less) for name, vector in text.vectors},
-        conserved={name: column_of(own, less, {*densities, *columns}) for name, own in conserved.items()},
+        spectra={**forms, **{name: quadratic_form(of_columns[name], reduced) for name in text.spectra}, **invariants},
+        vectors={name: vector_of(vector, reduced) for name, vector in text.vectors},
+        conserved={name: column_of(own, reduced, {*densities, *columns}) for name, own in conserved.items()},
         sizes={name: parts for name, parts in sizes.items() if parts},
     )
 
@@ -195,10 +195,10 @@ def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
     return replace(plan, products=tuple(map(bare, plan.products)))
 
 
-def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
+def _given_rate(text: str, reduced: Reduced, plan: Plan[Any]) -> Rate:
     """The rate that is given with the equations, in inner fields of the plan."""
-    place = read_expression(text, less.system.functions).place
-    values = values_of(scalar_of(text, less), less, place)
+    place = read_expression(text, reduced.system.functions).place
+    values = values_of(scalar_of(text, reduced), reduced, place)
     if len(plan.levels()) > 1:
         raise place.error("a rate with products inside an operator inside a product: such texts have no rate")
     missing = [node for node in values.inner if node not in plan.inner]
