@@ -87,7 +87,7 @@ def device_groups(**sizes: int | Sequence[int]) -> dict[str, Mesh]:
 
     Raises:
         ValueError: no group, a group without devices, more devices than the job has, or a process with devices of
-            several groups or of none: a program of one group might wait there for one of another.
+            several groups or of no group: a program of one group might wait there for one of another.
     """
     shapes = {name: _group_shape(name, size) for name, size in sizes.items()}
     counts = [math.prod(shape) for shape in shapes.values()]

@@ -19,15 +19,15 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (15, 368, 36),
-    "none": (9, 91, 8),
-    "beside": (0, 67, 7),
+    "noun": (6, 152, 30),
+    "none": (6, 29, 6),
+    "beside": (0, 38, 7),
     "stands": (1, 26, 3),
     "goes on": (2, 25, 4),
-    "is told": (2, 48, 6),
-    "beginning": (0, 184, 0),
+    "is told": (0, 33, 6),
+    "beginning": (0, 183, 0),
     "argument": (0, 163, 0),
-    "fragment": (0, 4, 0),
+    "fragment": (0, 2, 0),
 }
 PHRASES = {
     "noun": re.compile(r"\b(those|that) of\b|\bwhat (is|are|it is|they are)\b", re.IGNORECASE),

@@ -42,8 +42,8 @@ class Ensemble:
 
     With a mesh of `sw.device_mesh(members=parts)` each part steps its own members, and exchanges nothing with others.
     Any number of members may be split over any number of parts, with places left over. Without such a mesh all devices
-    step all members. A member's result agrees with the result of a run alone to round-off. Its bits depend on its place,
-    on the number of places, and on which parameters differ between members.
+    step all members. A member's result agrees with the result of a run alone to round-off. Its bits depend on its
+    place, on the number of places, and on which parameters differ between members.
 
     Args:
         equations: one for each member, on one mesh.
@@ -89,8 +89,9 @@ class Ensemble:
             steps, end, max_steps, checkpoint: as of `integrate`, for all.
 
         Returns:
-            The states by number: `result[3]` is that of member 3, and `result.batch` one state with members along the
-            first axis of its arrays, split over the mesh axis `member`; rows beyond the last member repeat the first.
+            The states by number: `result[3]` is the state of member 3, and `result.batch` one state with members along
+            the first axis of its arrays, split over the mesh axis `member`; rows beyond the last member repeat the
+            first.
 
         Raises:
             ValueError: as `integrate`; members that differ in more than numbers. Fields that `max_steps` attempts did

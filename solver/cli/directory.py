@@ -60,7 +60,7 @@ def is_of_a_run(path: Path) -> bool:
 
 
 def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
-    """The kinds of output that may have written into a run's directory, including those of its own Python files.
+    """The kinds of output that may have written into a run's directory, including kinds from its own Python files.
 
     Imports the run's copies of these files, and nothing else that its run file names; prints both to stderr.
 

@@ -225,7 +225,7 @@ class EnsembleSection(Section):
                 raise ConfigError(f"{key}: an override gives all members one value, and it is {way}; one is needed")
 
     def bounds(self) -> Iterator[dict[str, Any]]:
-        """Values of single keys between which those of the members lie, for checks."""
+        """Values of single keys that bound the values of the members, for checks."""
         for key, draw in self.draw.items():
             if isinstance(draw, Draw):
                 drawn = [self._drawn(key, draw, number, {}) for number in range(self.count)] if draw.normal else []

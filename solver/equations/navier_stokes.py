@@ -126,7 +126,7 @@ class NavierStokes(Equation):
 
     @property
     def text(self) -> Text:  # type: ignore[override]
-        """The equations, with those of the passive scalars."""
+        """The equations, with the equations of the passive scalars."""
         return _text(self.scalars, bool(self.mean_gradients))
 
     @classmethod

@@ -28,7 +28,7 @@ class FrozenShells(Forcing):
     alone, is not forced: of noise no direction is meant. A start without energy in any is a warning. One all-reduce per
     stage. The energies E₀ are the forcing's state: they lie in checkpoints.
 
-    Shells are those of spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
+    Shells are the same as in spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
 
     Args:
         low, high: wavenumbers of the first and the last shell [1/length], static.

@@ -60,7 +60,7 @@ class KdVSolitons(Initial):
             raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
 
     def for_equation(self, equation: Any, field: str) -> KdVSolitons:
-        """These solitons with the coefficients of `korteweg-de-vries` where they have none of their own."""
+        """These solitons with the coefficients of `korteweg-de-vries` where they lack their own."""
         if not isinstance(equation, KortewegDeVries):
             return self
         missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
@@ -97,7 +97,7 @@ class MKdVSolitons(Initial):
 
     Raises:
         ValueError: no soliton, lists of different lengths, speeds that are not positive, or polarities other than ±1;
-            in a run: an equation with sign −1, which has none, or solitons as wide as the box.
+            in a run: an equation with sign −1, which has no solitons, or solitons as wide as the box.
 
     Source: Wadati, J. Phys. Soc. Jpn. 34 (1973) 1289.
     """

@@ -62,7 +62,7 @@ class NlsSoliton(Initial):
         return [line for v in given for line in rounding_note("nls-soliton: velocity", self._along_x(v, grid), grid)]
 
     def for_equation(self, equation: Any, field: str) -> NlsSoliton:
-        """These solitons with the coupling of the equation where they have none of their own.
+        """These solitons with the coupling of the equation where they lack their own.
 
         Raises:
             ValueError: the equation has no term i g|ψ|²ψ with g > 0.

@@ -53,7 +53,7 @@ class Breather(Initial):
             raise ValueError(f"breather with frequency {self.frequency}: a number between 0 and 1 is needed")
 
     def for_equation(self, equation: Any, field: str) -> Breather:
-        """This breather with the wave speed and mass of the equation where it has none of its own."""
+        """This breather with the wave speed and mass of the equation where it lacks its own."""
         return _completed(self, equation)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
@@ -110,7 +110,7 @@ class KinkPair(Initial):
             raise ValueError(f"kink-pair with positions {list(self.positions)}: two numbers are needed")
 
     def for_equation(self, equation: Any, field: str) -> KinkPair:
-        """This pair with the wave speed and mass of the equation where it has none of its own."""
+        """This pair with the wave speed and mass of the equation where it lacks its own."""
         return _completed(self, equation)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -125,7 +125,7 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
 
 
 def _known(field: str, snapshot: Snapshot, derived: Mapping[str, DerivedField]) -> str:
-    """The end of a message about a field that is not there: what is."""
+    """The end of a message about a missing field: the known ones."""
     close = nearest(field, [*snapshot.variables, *derived])
     made = f", and made of them {', '.join(derived)}" if derived else ""
     there = f"there {'is' if len(snapshot.variables) == 1 else 'are'} {', '.join(snapshot.variables)}{made}"

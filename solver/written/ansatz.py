@@ -54,7 +54,7 @@ class Ansatz:
         choice: the inner fields.
         factors: known properties of every factor in the terms.
         lengths: as how many derivatives parameters count, as the inner fields were measured with.
-        samples: a few, to see what is tied to what.
+        samples: a few, to see which terms are tied to each other.
     """
 
     less: Reduced

@@ -1,7 +1,7 @@
 """Finds linear parts that amplify ever shorter waves ever faster, so that no solution depends on its start.
 
 Such a text has a wrong sign more often than not: −ν∇²u for ν∇²u. Whatever the grid, its shortest waves grow first, and
-more points make it worse. Waves in a band may grow, as those of Kuramoto–Sivashinsky do.
+more points make it worse. Waves in a band may grow, as in Kuramoto–Sivashinsky.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fastest_growth(linear: Linear, less: Reduced, numbers: Mapping[str, Any], k_
     """The largest rate at which waves of |k| = `k_max` grow, of an L that grows without bound; None for any other L.
 
     L grows without bound along a direction where the real part of an eigenvalue of L(k) is positive at a very large k,
-    and larger at twice that. One that does, but damps all waves of `k_max`, is none here: a grid never sees it.
+    and larger at twice that. One that does, but damps all waves of `k_max`, is allowed: a grid never sees it.
 
     Args:
         linear: L.

@@ -31,8 +31,8 @@ MODES = 60  # that forward transforms are counted on
 def cheapest_plan(less: Reduced) -> Plan[Row]:
     """The plan with the fewest transforms that is found, for fields that meet the constraints.
 
-    Its rates of change are those of the rest of the system. Aliasing of products of two may differ from the text's: a
-    dealiasing rule that is exact for these makes both equal.
+    Its rates of change equal the rates of the rest of the system. Aliasing of products of two may differ from the
+    text's: a dealiasing rule that is exact for these makes both equal.
 
     Args:
         less: a system without unknowns.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def penalised(text: Text) -> str:
-    """The velocity that `penalise` is called of, as text; empty where it is called of none."""
+    """The velocity that `penalise` is called of, as text; empty without `penalise`."""
     read = [read_line(line, text.words) for line in text.write if WORD in line]
     found = {node for line in read for node in called(line)}
     if len(found) > 1:

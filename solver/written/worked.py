@@ -93,7 +93,7 @@ class Worked:
 
     @property
     def numbers_of_reports(self) -> set[str]:
-        """Names of parameters that must be real for what is reported, since the real part of a mean is taken."""
+        """Names of parameters that must be real in a report, since the real part of a mean is taken."""
         columns = (*self.columns.values(), *self.conserved.values())
         means = (part.of for column in columns for part in column.parts if isinstance(part.of, tuple))
         forms = (*(energy.squares for energy in self.energies.values()), *self.spectra.values(), *means)
@@ -185,9 +185,9 @@ def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
 
 
 def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
-    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
+    """Columns that make sense in so many dimensions; one that makes sense in no dimension stays, and is refused later.
 
-    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
+    So a helicity may be declared with an enstrophy, which is a scalar in two dimensions alone.
     """
     system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
 
@@ -225,7 +225,7 @@ def _given_rate(text: str, less: Reduced, plan: Plan[Any]) -> Rate:
 
 @cache
 def derived_units(text: Text, of_fields: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Units of what the text declares beside its fields, from those of the fields; see `Text.derived_units`."""
+    """Units of the text's names other than fields, from the units of the fields; see `Text.derived_units`."""
     system = text.system
     densities = [*(text.energies or ()), *text.series, *(text.invariants or ())]
     columns = {name: insert(read_expression(own, text.words), system.definitions) for name, own in densities}
