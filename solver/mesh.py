@@ -119,7 +119,7 @@ def _check_processes(of_group: dict[str, list[jax.Device]], described: str) -> N
         process, names = wrong[0]
         raise ValueError(
             f"device groups {described} in {len(groups)} processes: process {process} has devices of "
-            f"{' and '.join(names) or 'no group'}; each process must have those of one group"
+            f"{' and '.join(names) or 'no group'}; each process must have devices of one group"
         )
 
 

@@ -19,8 +19,8 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (6, 152, 30),
-    "none": (6, 29, 6),
+    "noun": (6, 142, 21),
+    "none": (0, 24, 2),
     "beside": (0, 38, 7),
     "stands": (1, 26, 3),
     "goes on": (2, 25, 4),

@@ -47,7 +47,7 @@ def runs_at(path: str) -> list[RunDirectory]:
     """The runs in a directory, or the one run that it is.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no such directory is found.
     """
     return runs_below(Path(path)) or [open_run(path)]
 

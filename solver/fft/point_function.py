@@ -145,7 +145,7 @@ def over_points(array: AnyArray, points: Sequence[int]) -> AnyArray:
     shape = (*(1,) * (len(points) - array.ndim), *array.shape)
     if any(n not in (1, side) for n, side in zip(shape[-len(points) :], points, strict=True)):
         raise ValueError(
-            f"at_points holds an array of shape {list(array.shape)}; its last axes must be those of the points "
+            f"at_points holds an array of shape {list(array.shape)}; its last axes must be the axes of the points "
             f"{list(points)}, or of length 1"
         )
     return array.reshape(shape)

@@ -192,7 +192,7 @@ class Grid:
 
     @cached_property
     def k_corner(self) -> float:
-        """Largest |k| of a box of retained modes: that of its corners [1/length]."""
+        """Largest |k| of a box of retained modes, at its corners [1/length]."""
         return math.hypot(*(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions)))
 
     # ---- distribution ------------------------------------------------------------------------------------------

@@ -32,8 +32,7 @@ class KdVSolitons(Initial):
     Args:
         speeds: c > 0 of each [length/time].
         positions: x₀ of each [length]; evenly spaced if None.
-        nonlinearity, dispersion: a and b > 0 of the equation, which `for_equation` takes from it if None; 6 and 1 if
-            there is none.
+        nonlinearity, dispersion: a and b > 0 of the equation, which `for_equation` takes from it if None; else 6 and 1.
 
     Returns:
         When called: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -55,9 +54,9 @@ class KdVSolitons(Initial):
 
     def __check_init__(self) -> None:
         _check_lists("kdv-solitons", self.speeds, positions=self.positions)
-        need(self, "dispersion", "kdv-solitons with dispersion", "a positive number, as that of the equation,", above=0)
+        need(self, "dispersion", "kdv-solitons with dispersion", "a positive number, such as the equation's,", above=0)
         if isinstance(self.nonlinearity, int | float) and self.nonlinearity == 0:
-            raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
+            raise ValueError("kdv-solitons with nonlinearity 0: the equation's is needed, which is not zero")
 
     def for_equation(self, equation: Any, field: str) -> KdVSolitons:
         """These solitons with the coefficients of `korteweg-de-vries` where they lack their own."""
@@ -118,7 +117,7 @@ class MKdVSolitons(Initial):
         if isinstance(equation, KortewegDeVries):
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} has others, kdv-solitons")
         if isinstance(equation, ModifiedKortewegDeVries) and equation.sign == -1:
-            raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has none; sign 1 is needed")
+            raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has no solitons; sign 1 is needed")
         _check_widths(self.name, self.speeds, 1.0, equation.grid)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -137,7 +137,7 @@ class Solitons(Initial):
                 "as many of each are needed, and at least one"
             )
         need(self, "core_radii", "solitons with core_radii", "a positive length for each", above=0)
-        need(self, "coupling", "solitons with coupling", "a positive number, as that of the equation,", above=0)
+        need(self, "coupling", "solitons with coupling", "a positive number, such as the equation's,", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities
@@ -157,7 +157,7 @@ class Solitons(Initial):
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:
-            raise ValueError("solitons without coupling: that of the equation is needed, by argument or for_equation")
+            raise ValueError("solitons without coupling: the equation's is needed, by argument or for_equation")
         velocities = [[0.0] * 3] * len(self.core_radii) if self.velocities is None else self.velocities
         places = [per_axis("centres", c, grid, []) for c in self.centres]
         speeds = [per_axis("velocities", v, grid, []) for v in velocities]

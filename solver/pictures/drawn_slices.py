@@ -119,7 +119,7 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
         panels += [replace(panel, bodies=bodies) for panel in these if view.component in (None, panel.label)]
     if not panels:
         if not labels:
-            raise ValueError(f"component {view.component!r} of a scalar, which has none: leave it out")
+            raise ValueError(f"component {view.component!r} of a scalar, which has no components: leave it out")
         raise ValueError(f"component {view.component!r}: one of {', '.join(labels)} is needed")
     return panels
 

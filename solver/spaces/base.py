@@ -23,7 +23,7 @@ SOLENOIDAL, ZERO_MEAN = "solenoidal", "zero_mean"  # what a field may declare; s
 
 
 class NotInSpace(ValueError):
-    """Something is asked of a space that it does not have: shells of |k| of what is no Fourier series, for one."""
+    """A space lacks a requested part, such as shells of |k| where it has no Fourier series."""
 
 
 class Space(eqx.Module):

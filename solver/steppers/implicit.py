@@ -234,7 +234,7 @@ def backward_weights(times: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Weights for steps of any sizes, from interpolation; times in units of the step that ends at 0.
 
     Returns:
-        Those of the derivative at 0 of the polynomial through values at 0 and at `times`, and those of the value at 0
+        Weights of (a) the derivative at 0 of the polynomial through values at 0 and at `times`, and (b) the value at 0
         of the polynomial through values at `times` alone.
     """
     values = []
