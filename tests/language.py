@@ -112,7 +112,8 @@ def main(words: list[str]) -> int:
         for path in sorted(path for name in names for path in ROOT.glob(name)):
             found += look(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     more, fewer = compare(found, ALLOWED)
-    print(*([f"{p.where}: {p.text.strip()}" for p in found if p.habit in words] or [*more, *fewer]), sep="\n")
+    for line in [f"{p.where}: {p.text.strip()}" for p in found if p.habit in words] if words else [*more, *fewer]:
+        print(line)
     return bool(more) and not words
 
 
