@@ -41,7 +41,6 @@ CODE_IN_TEXT = re.compile(r"`[^`\n]+`")
 BEGINNING = re.compile(r"\s*(what|whether|how|where|of|one)\b", re.IGNORECASE)
 FRAGMENT = re.compile(r"\w+( \w+)?\.")
 ARGUMENT = re.compile(r"\s+\*{0,2}\w+(, \*{0,2}\w+)*: (of|whether|how|what|where)\b")
-DESCRIPTION = re.compile(r"(of|whether|how|what|where)\b")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -72,7 +71,7 @@ def in_code(file: str, text: str) -> Iterator[Place]:
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg in ("description", "help"):
             text = str(getattr(node.value, "value", ""))
-            yield from [Place("argument", "messages", f"{file}:{node.lineno}", text)] * bool(DESCRIPTION.match(text))
+            yield from [Place("argument", "messages", f"{file}:{node.lineno}", text)] * bool(BEGINNING.match(text))
         elif isinstance(node, ast.Constant) and node not in docstrings and " " in str(node.value).strip():
             yield from _phrases("messages", f"{file}:{node.lineno}", str(node.value))
 

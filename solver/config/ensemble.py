@@ -36,7 +36,7 @@ class Draw(Section):
     log_uniform: Pair | None = Field(None, description="between these two, its logarithm uniformly")
     normal: Pair | None = Field(None, description="mean and standard deviation")
     integers: Whole | None = Field(None, description="from the first to the second, both included")
-    choice: Values | None = Field(None, description="one of these")
+    choice: Values | None = Field(None, description="list of values to draw from")
 
     @model_validator(mode="after")
     def _check(self) -> Draw:
