@@ -70,7 +70,7 @@ def _page_of(entry: Entry, known: list[tuple[str, dict]]) -> str:
         parts.append(
             f"![{entry.sentence}](../{PICTURES}/{entry.name}.png)\n\nHow it is made: [gallery](../gallery.md).\n"
         )
-    parts.append("## What it is\n\n" + _prose(entry.text))
+    parts.append("## The equation\n\n" + _prose(entry.text))
     parts.append(f"## Keys of `[equation]`\n{table}{rows}" if rows else "It has no parameters.\n")
     parts.append("## Cases\n\n" + ("\n".join(_case(*case) for case in known) or "None in `runs/`.") + "\n")
     parts.append(f"In Python it is `sw.equations.{entry.place.rpartition('.')[2]}`.\n")

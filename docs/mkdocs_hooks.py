@@ -19,7 +19,7 @@ OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 
 
 def on_startup(**_: object) -> None:
-    """Let the tutorials find `slabwave` beside the Python that builds the pages, and show in one piece what it prints.
+    """Let the tutorials find `slabwave` next to the Python that builds the pages, and show its output in one piece.
 
     A shell's output reaches a notebook a hundred characters at a time; mkdocs-jupyter has no key to have them joined.
     """

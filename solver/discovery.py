@@ -81,7 +81,7 @@ def public_class(package: str, base: type, name: str) -> Any:
     Only the file that defines it is imported.
 
     Raises:
-        AttributeError: there is none of this name; the message lists what there is.
+        AttributeError: no class has this name; the message lists the known names.
     """
     if not name.startswith("_"):  # such names are asked for by the import system, and no class has one
         for module in _defining(package, name):

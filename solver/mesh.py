@@ -87,7 +87,7 @@ def device_groups(**sizes: int | Sequence[int]) -> dict[str, Mesh]:
 
     Raises:
         ValueError: no group, a group without devices, more devices than the job has, or a process with devices of
-            several groups or of none: a program of one group might wait there for one of another.
+            several groups or of no group: a program of one group might wait there for one of another.
     """
     shapes = {name: _group_shape(name, size) for name, size in sizes.items()}
     counts = [math.prod(shape) for shape in shapes.values()]
@@ -119,7 +119,7 @@ def _check_processes(of_group: dict[str, list[jax.Device]], described: str) -> N
         process, names = wrong[0]
         raise ValueError(
             f"device groups {described} in {len(groups)} processes: process {process} has devices of "
-            f"{' and '.join(names) or 'no group'}; each process must have those of one group"
+            f"{' and '.join(names) or 'no group'}; each process must have devices of one group"
         )
 
 

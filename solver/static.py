@@ -1,4 +1,4 @@
-"""Pytrees that hold more than arrays: what is no array becomes part of their structure, and so static under `jit`.
+"""Pytrees that hold more than arrays: other values become part of their structure, and so static under `jit`.
 
 An equation may hold a network, whose activation is a function, a word or a flag. `sealed` makes it a pytree of arrays
 alone, which every transformation of JAX takes; `opened` gives it back as it was. Two of them with other functions,
@@ -85,7 +85,7 @@ NO_MESH = Mesh(np.empty((), object), ())
 def no_ambient_mesh() -> AbstractContextManager[Any]:
     """A context in which the mesh of `jax.set_mesh` does not count.
 
-    It may be that of a user's other program. Arrays here say by themselves how they are split.
+    It may belong to a user's other program. Arrays here say by themselves how they are split.
     """
     if jax.sharding.get_abstract_mesh().empty:
         return nullcontext()
@@ -168,7 +168,7 @@ class _Found:
                     self._read(_unwrapped(member), name)
 
     def _read(self, value: Any, name: str = "") -> None:
-        """Follow what holds code, and add what is a value."""
+        """Follow objects that hold code, and add values."""
         content = _content(value)
         if content is not None:
             self.values.append((name, content))

@@ -76,7 +76,7 @@ def _same_forcings(config: Config, before: Config | None) -> list[str]:
 def _added(
     name: str, shape: tuple[int, ...], manifest: dict[str, Any], config: Config, before: Config | None
 ) -> np.ndarray | None:
-    """Numbers to add to those of a companion in a checkpoint; None, which is logged, if it begins anew."""
+    """Numbers to add to a companion's numbers in a checkpoint; None, which is logged, if it begins anew."""
     if name == MOTION:
         found = _moved_centres(config, before)
         if found is None:

@@ -38,7 +38,7 @@ class Assembly:
     Args:
         config: the run file.
         mesh: mesh of the devices that step.
-        analyse: mesh of other devices, which carry out outputs; None if there are none.
+        analyse: mesh of other devices, which carry out outputs; None without such devices.
     """
 
     config: Config

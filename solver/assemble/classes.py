@@ -1,4 +1,4 @@
-"""Our own classes and the user's, imported: those of the package, of a user's file, of a module, of Python."""
+"""Our own classes and the user's, imported: from the package, a user's file, a module, or Python."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _is_defined_in(module: ModuleType, cls: Any) -> bool:
 
 
 def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
-    """The entry of a class: what is said of it without importing it.
+    """The entry of a class: its description without importing it.
 
     Raises:
         ConfigError: its parameters cannot be read.
@@ -211,7 +211,7 @@ def _formula(cls: Any) -> str:
 
 
 def _declared(field: Any) -> Declared:
-    """Rank and units of a field. What is not a `Field` is refused later, where the equation is made."""
+    """Rank and units of a field. Anything but a `Field` is refused later, where the equation is made."""
     return Declared(getattr(field, "rank", "scalar"), getattr(field, "units", "1"))
 
 

@@ -18,7 +18,7 @@ from solver.spaces.field import fields_of
 def resolve(config: Config, *, from_start: bool = True) -> Config:
     """The same run file, once every part of it has been checked against every other.
 
-    Of an ensemble the first member is, and one for each value that bounds those of the others.
+    Of an ensemble the first member is, and one for each value that bounds the others' values.
 
     Raises:
         ConfigError: parts that do not go together, or a missing input file.

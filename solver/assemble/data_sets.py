@@ -48,7 +48,7 @@ def draws_to_check(config: Config) -> Iterator[tuple[str, Config]]:
 
 
 def refuse_data_set_of_one(config: Config, path: Path) -> None:
-    """Raises ConfigError if a run file with `[output.well]` has no `[ensemble]`, and is not that of a member's run."""
+    """Raises ConfigError if a run file with `[output.well]` has no `[ensemble]`, and is not a member's run file."""
     begun = RunDirectory(path.parent)
     is_run = path.name == begun.run_file.name and begun.provenance.exists()
     if config.ensemble is None and "well" in config.outputs and not is_run:

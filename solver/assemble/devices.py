@@ -19,8 +19,9 @@ from solver.spaces.field import fields_of
 
 
 def preferred_device_count(config: Config, cores: int, processes: int = 1) -> int:
-    """Devices per process, at most one per core, that can split the grid, and those of outputs with fewer points; 1 if
-    none. Even shares are preferred.
+    """Number of devices per process, at most one per core, that can split the grids of the run and its outputs.
+
+    It is 1 if no larger number can. Even shares are preferred.
 
     With `devices.groups` as many as the groups need, whatever the number of cores.
 
@@ -76,8 +77,11 @@ def check_processes_of_groups(config: Config, each: int, processes: int) -> None
 
 
 def check_device_count(config: Config, devices: int) -> None:
-    """Raises ConfigError where the grid, or that of an output with fewer points, cannot be split over so many devices
-    that step; the message names what can."""
+    """Refuse a number of devices that cannot split the grid, or the grid of an output with fewer points.
+
+    Raises:
+        ConfigError: the message names numbers that can.
+    """
     with _key_in_front("grid.shape"):
         method_of(config).check(layout_of(config, devices), abstract_mesh(config, devices))
     _check_coarser(config, devices)
@@ -219,7 +223,7 @@ def least_memory(config: Config) -> int:
 
 
 def smallest_count(config: Config) -> int:
-    """The least number of devices that step: those of `devices.groups`, the product of `devices.mesh`, or one."""
+    """The least number of devices that step: the number in `devices.groups`, the product of `devices.mesh`, or one."""
     if config.devices.groups is not None:
         return config.devices.groups.step
     return math.prod(config.devices.mesh or (1,))

@@ -89,8 +89,9 @@ class Ensemble:
             steps, end, max_steps, checkpoint: as of `integrate`, for all.
 
         Returns:
-            The states by number: `result[3]` is that of member 3, and `result.batch` one state with members along the
-            first axis of its arrays, split over the mesh axis `member`; rows beyond the last member repeat the first.
+            The states by number: `result[3]` is the state of member 3, and `result.batch` one state with members along
+            the first axis of its arrays, split over the mesh axis `member`; rows beyond the last member repeat the
+            first.
 
         Raises:
             ValueError: as `integrate`; members that differ in more than numbers. Fields that `max_steps` attempts did

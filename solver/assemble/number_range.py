@@ -40,7 +40,7 @@ def _physics(config: Config) -> Iterator[tuple[str, Named]]:
 
 
 def _numbers(given: Any, key: str) -> Iterator[tuple[str, float]]:
-    """The numbers of a table with their keys, those of lists under the key of the list."""
+    """The numbers of a table with their keys, numbers of a list under the key of the list."""
     if isinstance(given, Mapping):
         for name, value in given.items():
             yield from _numbers(value, f"{key}.{name}")

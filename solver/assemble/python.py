@@ -83,13 +83,13 @@ def run(
             everything else: `pause.state`, `pause.steps`, `pause.seconds`, `pause.done` (`solver.simulation.Pause`).
             What it raises ends the run.
         title: title of the run, in its files.
-        resume: continue from the newest valid checkpoint in the directory, or start if there is none.
+        resume: continue from the newest valid checkpoint in the directory, or start if no checkpoint is found.
         wall_limit: seconds after the start of the process before which the run stops, with a checkpoint; under Slurm
             the end of the job counts too.
         stall_limit: seconds without a step after which the process is ended, with exit code 70.
         energy_limit: half the mean square of all fields beyond which the solution counts as blown up.
         analyse: mesh of other devices of this process (`device_groups`), which carry out outputs and checkpoints while
-            those of the state step; None where these do everything.
+            the devices of the state step; None where these do everything.
 
     Returns:
         The last state.

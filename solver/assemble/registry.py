@@ -36,7 +36,7 @@ class Registry:
     _own: dict[str, dict[str, Entry]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
 
     def names(self, kind: str) -> list[str]:
-        """Names of a kind: our own, those registered, those of files read so far."""
+        """Names of a kind: the package's, registered ones, and names from files read so far."""
         return sorted({*indexed(kind), *REGISTERED[kind], *self._own[kind]})
 
     def find(self, kind: str, name: str) -> Entry:

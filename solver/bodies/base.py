@@ -29,7 +29,7 @@ class Scene(eqx.Module):
     """The box and the fluid around bodies.
 
     Args:
-        viscosity: ν of the fluid [length²/time]; None where the equation has none.
+        viscosity: ν of the fluid [length²/time]; None for an equation without viscosity.
         spacing: spacing of the points along each axis [length], static.
         lengths: lengths of the box [length], static.
     """
@@ -99,7 +99,7 @@ class Obstacle(eqx.Module):
         """
 
     def need_positive(self, name: str, needed: str = "a positive length is needed") -> None:
-        """`positive` of an attribute, for `__check_init__`; numbers that are being traced are none where it fails."""
+        """`positive` of an attribute, for `__check_init__`; traced numbers become NaN where it fails."""
         positive(name, getattr(self, name), needed)
         mark = lambda leaf: nothing_unless(leaf > 0, leaf) if isinstance(leaf, jax.core.Tracer) else leaf  # noqa: E731
         object.__setattr__(self, name, jax.tree.map(mark, getattr(self, name)))
@@ -204,7 +204,7 @@ class Body(Obstacle):
         return amplitude * (jnp.sin(turns * t + phase) - jnp.sin(jnp.asarray(phase))) / turns
 
     def area(self, lengths: Sequence[float]) -> Any:
-        """A of the coefficients: what is given, or the area across a stream along x where the shape knows it."""
+        """A of the coefficients: the given area, or the area across a stream along x where the shape knows it."""
         if self.reference_area is not None:
             return self.reference_area
         return self.frontal_area(lengths) if self.tilt is None else None
@@ -350,7 +350,7 @@ def need(message: str, condition: Callable[..., Any], *given: Any) -> list[Any]:
     """Refuse numbers for which a condition does not hold.
 
     Args:
-        message: names what was given and what is needed.
+        message: names the value given and the value needed.
         condition: comparison of numbers or arrays.
         given: its arguments, each a number or an array.
 
@@ -382,7 +382,7 @@ def _is_positive(value: Any) -> Any:
 
 
 def nothing_unless(holds: Any, value: Any) -> Any:
-    """A number or array, and not a number unless a traced condition holds; what is no floating number as it is."""
+    """A number or array, and not a number unless a traced condition holds; other than floating numbers as they are."""
     is_float = isinstance(value, float | np.ndarray | np.generic | jax.Array) and jnp.issubdtype(
         jnp.result_type(value), jnp.floating
     )
@@ -404,7 +404,7 @@ def _is_complex(leaf: Any) -> bool:
 
 
 def root(square: Any) -> Any:
-    """√s, with a derivative of zero at s = 0, where that of the root has none."""
+    """√s, with a derivative of zero at s = 0, where the root has no derivative."""
     return jnp.sqrt(jnp.maximum(square, jnp.finfo(jnp.result_type(float, square)).tiny))
 
 

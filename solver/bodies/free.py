@@ -22,8 +22,8 @@ class Round(Centred):
     The fluid has density 1. Where a free body starts is its `centre`; `velocity` and `rotation` are those at the start.
 
     Args:
-        mass: m > 0 of a free body [length³], of a disc in 2-D [length²]; None for one that moves as it is told.
-        moment_of_inertia: I > 0 about its centre [mass·length²]; that of a homogeneous body if None.
+        mass: m > 0 of a free body [length³], of a disc in 2-D [length²]; None for one whose motion is given.
+        moment_of_inertia: I > 0 about its centre [mass·length²]; the value of a homogeneous body if None.
         gravity: g [length/time²], a number for each direction; none if None.
     """
 
@@ -68,7 +68,7 @@ class Round(Centred):
 
         Args:
             motion: as `motion_at_start` has it.
-            t: when, where derivatives with respect to the time are asked for.
+            t: time, where derivatives with respect to the time are taken.
         """
         now = (motion, t)
         moved: Round = eqx.tree_at(lambda body: body.motion, self, now, is_leaf=lambda leaf: leaf is None)

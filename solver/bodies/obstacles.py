@@ -69,7 +69,7 @@ class Obstacles(eqx.Module):
         return {**self.named, **{name: free[name].at_motion(own, t) for name, own in each}}
 
     def at_rest(self, at: Point) -> Array | float:
-        """Σ r of those at rest [1/time]: what is made once and kept."""
+        """Σ r of the obstacles at rest [1/time], which is computed once and kept."""
         return sum((o.strength(at, 0.0, self.scene) for o in self.named.values() if o.is_at_rest), start=0.0)
 
     def moving(self, at: Point, t: ArrayLike) -> tuple[Array | float, list[Array | float]]:
@@ -85,7 +85,7 @@ class Obstacles(eqx.Module):
 
     @property
     def conditions(self) -> frozenset[tuple[str, str]]:
-        """Scalar, and `fixed` or `sealed`, of what is done to scalars."""
+        """Scalar, and `fixed` or `sealed`, of each effect on a scalar."""
         fixed = {(name, "fixed") for obstacle in self.named.values() for name in obstacle.fixed}
         return frozenset(fixed | {(name, "sealed") for body in self.bodies.values() for name in body.sealed})
 
@@ -123,7 +123,7 @@ class Obstacles(eqx.Module):
             key: key of the section in a run file.
 
         Returns:
-            The obstacles by name; the numbers of one are none where numbers that are being traced would be refused.
+            The obstacles by name; numbers of an obstacle are NaN where traced numbers would be refused.
 
         Raises:
             ValueError: one line.
@@ -144,7 +144,7 @@ class Obstacles(eqx.Module):
 
 
 def _nothing_unless(conditions: Sequence[Any], obstacle: Obstacle) -> Obstacle:
-    """An obstacle whose numbers are none where a traced condition fails: those that are traced, or all if none is."""
+    """An obstacle whose traced numbers, or all if no number is traced, are NaN where a traced condition fails."""
     if not conditions:
         return obstacle
     holds = reduce(jnp.logical_and, conditions)

@@ -1,4 +1,4 @@
-"""A shape that is given at points: by distances from its surface, or as an image of what is solid."""
+"""A shape that is given at points: by distances from its surface, or as an image of the solid."""
 
 from __future__ import annotations
 

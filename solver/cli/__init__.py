@@ -1,1 +1,1 @@
-"""The command line: arguments, what is done in a pause, exit codes. No numerics."""
+"""The command line: arguments, work in a pause, exit codes. No numerics."""

@@ -180,7 +180,7 @@ def _make(config: Config, directory: RunDirectory, blown_up: list[int], stop: St
 
 
 def _blown_up(config: Config, directory: RunDirectory, share: Share | None) -> list[int]:
-    """Numbers of the members that blew up, of those of a job. The first process reads them."""
+    """Numbers of a job's members that blew up. The first process reads them."""
     numbers: list[int] = []
     if is_first():
         begun = members_begun(config, directory, share)

@@ -47,7 +47,7 @@ def runs_at(path: str) -> list[RunDirectory]:
     """The runs in a directory, or the one run that it is.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no such directory is found.
     """
     return runs_below(Path(path)) or [open_run(path)]
 
@@ -60,7 +60,7 @@ def is_of_a_run(path: Path) -> bool:
 
 
 def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
-    """The kinds of output that may have written into a run's directory, including those of its own Python files.
+    """The kinds of output that may have written into a run's directory, including kinds from its own Python files.
 
     Imports the run's copies of these files, and nothing else that its run file names; prints both to stderr.
 

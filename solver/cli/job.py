@@ -42,7 +42,7 @@ from solver.stop import StopRequest
 def refuse_another_run(directory: RunDirectory, config: Config, share: Share | None = None) -> None:
     """Raises ConfigError if a run file has other physics than the run in a directory, or an earlier end.
 
-    Of an ensemble the members of a share are compared, all by default: those of other jobs may be changing now.
+    Of an ensemble the members of a share are compared, all by default: members of other jobs may be changing now.
     """
     before = assemble.parse_run_file(directory.run_file).to_table()
     refuse_other_physics(

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: the words after `slabwave`; those of this process if None.
+        arguments: the words after `slabwave`; this process's words if None.
 
     Returns:
         The exit code of the command. This function does not end the process; `entry` does.

@@ -1,4 +1,4 @@
-"""The members of an ensemble, batch after batch, each in a directory of its own below that of the ensemble."""
+"""The members of an ensemble, batch after batch, each in a directory of its own below the ensemble's."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run_members(
     Args:
         assembly: the objects of the first member; all are on its devices.
         directory: directory of the ensemble.
-        stop: asks for an early stop.
+        stop: requests an early stop.
         lines: for the head of its log; the first one marks the start of each member's.
         told: those who carry out the members' outputs, if other processes do.
         continues: True if an existing ensemble may be continued.

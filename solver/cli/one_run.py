@@ -176,7 +176,7 @@ def _start(assembly: assemble.Assembly) -> State:
 
 
 def _warn_of_ailments(checkpoint: Path) -> None:
-    """Log what is wrong with the checkpoint that a branch starts from, or with those after it."""
+    """Log the faults of the checkpoint that a branch starts from, or of later checkpoints."""
     for line in ailments_of(checkpoint) or []:
         LOGGER.warning("branch: %s is not healthy: %s", checkpoint.name, line)
     later = [path for path in list_checkpoints(checkpoint.parent) if path.name > checkpoint.name]

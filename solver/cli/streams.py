@@ -28,7 +28,7 @@ class _StandardOutput(io.TextIOWrapper):
 
 
 def _named(error: OSError) -> Exception:
-    """The error with the name of the stream; that of a reader that is gone as it is."""
+    """The error with the name of the stream; for a reader that is gone, the error as it is."""
     return error if isinstance(error, BrokenPipeError) else OutputError(f"standard output: {error.strerror or error}")
 
 

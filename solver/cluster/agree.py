@@ -1,4 +1,4 @@
-"""Decisions that processes must take alike: all of a job, or those of one group where groups do different work."""
+"""Decisions that processes must take alike: all of a job, or one group where groups do different work."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def own_group() -> Group:
 
 @contextmanager
 def in_group(group: Group) -> Iterator[None]:
-    """In the context, in every thread, this process decides with those of a group alone, to which it belongs.
+    """In the context, in every thread, this process decides with the processes of its own group alone.
 
     Everything here means that group then: `is_first`, `largest`, `require_same`, `Agreement`.
     """

@@ -103,10 +103,11 @@ def gpu_platform() -> str:
 
 
 def refuse_double_precision(wanted: str, precision: str) -> None:
-    """Refuse double precision on a platform that has none. Touches no device.
+    """Refuse double precision on a platform without it. Touches no device.
 
     Raises:
-        LaunchError: `precision` is `float64`, and the platform asked for, or that JAX will choose, is a TPU or Metal.
+        LaunchError: `precision` is `float64`, and the requested platform, or the one that JAX will choose, is a TPU or
+            Metal.
     """
     fixed = jax.config.jax_platforms  # type: ignore[attr-defined]
     by_itself = "metal" if any(name.startswith("jax-metal") for name in _installed()) else ""
@@ -143,7 +144,7 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
 
     The folder is `JAX_COMPILATION_CACHE_DIR` if that is set, else under `XDG_CACHE_HOME`, by default `~/.cache`. A
     program refers to one of our partitioned operations by the address of a Python function, which differs between
-    processes, so JAX is set to ignore addresses when it compares programs. A number beside the address says what the
+    processes, so JAX is set to ignore addresses when it compares programs. A number next to the address says what the
     function computes (`solver.fft.partitioning`). Programs made by other versions of the transforms, or for processors
     with other instructions, are kept in folders of their own.
 

@@ -63,7 +63,7 @@ class _Wait:
         self._began = self._last_line = time.monotonic()
 
     def check(self, missing: Callable[[], str], all_came: bool = False) -> None:
-        """Return to wait longer, or raise an error that names what is missing.
+        """Return to wait longer, or raise an error that names the missing processes.
 
         Once all processes came (`all_came`), signals are left to the run.
         """
@@ -242,7 +242,7 @@ def _all_went_on(launch: Launch, number: signal.Signals) -> bool:
 
 
 def _ask(coordinator: str, me: dict[str, str]) -> str:
-    """Answer of the first process, or the reason why there is none."""
+    """Answer of the first process, or the reason why it gave no answer."""
     try:
         with socket.create_connection(host_and_port(coordinator), timeout=REPLY_SECONDS) as connection:
             connection.sendall(json.dumps(me).encode() + b"\n")

@@ -33,7 +33,7 @@ def end_of_job(environment: Mapping[str, str]) -> float | None:
 
 
 def _job(environment: Mapping[str, str]) -> str:
-    """The job's number; of an array's element never that of the whole array, by which Slurm lists all elements."""
+    """The job's number; in an array never the array's own number, by which Slurm lists all elements."""
     array, element = (environment.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
     return f"{array}_{element}" if array and element else environment["SLURM_JOB_ID"]
 

@@ -36,7 +36,7 @@ class Draw(Section):
     log_uniform: Pair | None = Field(None, description="between these two, its logarithm uniformly")
     normal: Pair | None = Field(None, description="mean and standard deviation")
     integers: Whole | None = Field(None, description="from the first to the second, both included")
-    choice: Values | None = Field(None, description="one of these")
+    choice: Values | None = Field(None, description="list of values to draw from")
 
     @model_validator(mode="after")
     def _check(self) -> Draw:
@@ -225,7 +225,7 @@ class EnsembleSection(Section):
                 raise ConfigError(f"{key}: an override gives all members one value, and it is {way}; one is needed")
 
     def bounds(self) -> Iterator[dict[str, Any]]:
-        """Values of single keys between which those of the members lie, for checks."""
+        """Values of single keys that bound the values of the members, for checks."""
         for key, draw in self.draw.items():
             if isinstance(draw, Draw):
                 drawn = [self._drawn(key, draw, number, {}) for number in range(self.count)] if draw.normal else []

@@ -30,7 +30,7 @@ class Entry:
         formula: for an equation that is written as text, its equations, a line each.
         parameters: the parameters that a run file may set.
         fields: for an equation, the fields that it always has.
-        fields_by: for an equation, the parameter that names further fields; empty if there is none.
+        fields_by: for an equation, the parameter that names further fields; empty without one.
         further: for an equation, rank and units of each further field.
         dealias: for an equation, its default dealiasing rule.
         dimensions: for an equation, the numbers of dimensions that it supports.
@@ -60,12 +60,12 @@ class Entry:
 
     @property
     def cls(self) -> Any:
-        """The class."""
+        """The class, imported when it is needed."""
         return self.load()
 
     @property
     def sentence(self) -> str:
-        """The first line of the docstring; empty if there is none."""
+        """The first line of the docstring; empty without a docstring."""
         return self.text.partition("\n")[0].rstrip()
 
     @property
@@ -100,7 +100,7 @@ class Schema(Protocol):
         """The known names."""
 
     def find(self, kind: str, name: str) -> Entry:
-        """The class of this name. Raises ConfigError if there is none."""
+        """The class of this name. Raises ConfigError if no class has it."""
 
     def written(self, section: WrittenEquation) -> Entry:
-        """The class of an equation that is given as text. Raises ConfigError where it is none."""
+        """The class of an equation that is given as text. Raises ConfigError for other equations."""

@@ -4,5 +4,5 @@
 class ConfigError(ValueError):
     """A wrong command line or run file, a missing input, an occupied directory: exit code 2.
 
-    The message is one line that names what was given and what is needed.
+    The message is one line that names the value given and the value needed.
     """

@@ -1,4 +1,4 @@
-"""Error messages of one line: the key, the value that was given, and what is needed."""
+"""Error messages of one line: the key, the value given, and the value needed."""
 
 from __future__ import annotations
 

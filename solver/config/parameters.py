@@ -26,7 +26,7 @@ ARGUMENT = re.compile(r"(\w+(?:, \w+)*): (.*)")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A key of a run file: its type, its default (`REQUIRED` if there is none), and its description."""
+    """A key of a run file: its type, its default (`REQUIRED` without one), and its description."""
 
     type: Any
     default: Any = REQUIRED

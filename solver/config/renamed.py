@@ -48,7 +48,7 @@ def drop_foreign_keys(
 def _sections(
     table: Mapping[str, Any], before: Mapping[str, Any]
 ) -> Iterator[tuple[Keys, dict[str, Any], dict[str, Any]]]:
-    """Tables that may name a class, now and before the overrides: those of KINDS, and their tables by field."""
+    """Tables that may name a class, now and before the overrides: the tables of KINDS, and their tables by field."""
     for kind in KINDS:
         section, old = table.get(kind), before.get(kind)
         if isinstance(section, dict) and isinstance(old, dict):

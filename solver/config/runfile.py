@@ -110,7 +110,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
 
 
 def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
-    """The run file of the first member, with those of all."""
+    """The run file of the first member, with the run files of all."""
     ensemble = EnsembleSection.read(_table(table, "ensemble"), "ensemble")
     shared = {key: value for key, value in table.items() if key != "ensemble"}
     if ensemble.seed is None:
@@ -126,7 +126,7 @@ def _parse_ensemble(table: Mapping[str, Any], schema: Schema) -> Config:
 
 
 def _with(table: Mapping[str, Any], values: Mapping[str, Any], schema: Schema, number: int | None = None) -> Config:
-    """A run file with other values for some keys: that of a member, if it has a number, in a directory of its own."""
+    """A run file with other values for some keys: a member's, if it has a number, in a directory of its own."""
     changed, given = with_values(table, values)
     drop_foreign_keys(changed, table, given, schema)
     output = changed.get("output")

@@ -36,7 +36,7 @@ class Section(BaseModel):
         """Validate a table that was read from TOML.
 
         Raises:
-            ConfigError: one line that names the key, what was given and what is needed.
+            ConfigError: one line that names the key, the value given and the value needed.
         """
         try:
             return cls.model_validate(table)
@@ -87,7 +87,7 @@ def seconds(written: float | str) -> float:
     """Seconds of a clock time that is written as seconds, `"HH:MM:SS"` or, as in Slurm, `"D-HH:MM:SS"`.
 
     Raises:
-        ValueError: it has none of these forms.
+        ValueError: it has another form.
     """
     if not isinstance(written, str):
         return float(written)
@@ -291,7 +291,7 @@ class WrittenEquation(Section):
     fields: Names = Field(
         description="rank of each field by name: scalar, vector, tensor, symmetric tensor, wavefunction"
     )
-    unknowns: Names = Field({}, description="rank of what is neither stored nor given a start, such as a pressure")
+    unknowns: Names = Field({}, description="rank of each unknown, which is not stored and has no start, such as p")
     define: Names = Field({}, description="definitions of further names")
     units: Names = Field({}, description="units of each field, where they are known")
     means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
@@ -308,7 +308,7 @@ class WrittenEquation(Section):
     )
     series: Names = Field(
         {},
-        description="further columns of series.csv: what is averaged over the box, or made of max(f), min(f), mean(f)",
+        description="further columns of series.csv: means of densities, or expressions of max(f), min(f), mean(f)",
     )
     invariants: Names | None = Field(
         None, description="densities that are quadratic in the fields and move between scales; the energies by default"
@@ -316,7 +316,7 @@ class WrittenEquation(Section):
     spectra: Texts = Field((), description="columns that are quadratic in the fields and have a spectrum too")
     vectors: Names = Field({}, description="vectors linear in the fields, whose scales and structure are of interest")
     conserved: Texts | Names = Field(
-        (), description="columns whose drift since the start series.csv has too, or densities by name of what is none"
+        (), description="columns whose drift since the start is a column too, or densities of other quantities by name"
     )
     rate: str = Field(
         "", description="the rate whose maximum the CFL number uses [1/time], where it does not follow from the text"

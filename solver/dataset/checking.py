@@ -71,7 +71,7 @@ def _of_parts(folder: Path, manifest: Mapping[str, Any], listed: Mapping[str, An
 
 def _of_checksum(path: Path, entry: Any) -> Iterator[str]:
     if path.is_file() and (not isinstance(entry, dict) or checksum(path) != entry.get("sha256")):
-        yield f"{path}: its checksum is not that of the manifest"
+        yield f"{path}: its checksum differs from the manifest's"
 
 
 def _of_file(path: Path, manifest: Mapping[str, Any], members: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _description(file: h5py.File) -> dict[str, Any]:
 
 
 def _of_stats(folder: Path, manifest: Mapping[str, Any], whole: bool) -> Iterator[str]:
-    """Statistics that are not those of the training files."""
+    """Statistics that differ from the training files'."""
     path = folder / STATS
     if not path.is_file():
         yield f"{path}: no such file"

@@ -114,7 +114,7 @@ def _kept(path: Path, entry: Any, inputs: str) -> dict[str, Any] | None:
 
 
 def _earlier(folder: Path) -> dict[str, Any]:
-    """Entries of the manifest of an earlier start, by path; empty if there is none that can be read."""
+    """Entries of the manifest of an earlier start, by path; empty without one that can be read."""
     try:
         content = read_manifest(folder)
     except ValueError:

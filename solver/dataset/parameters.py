@@ -42,7 +42,7 @@ def _names(keys: Sequence[str]) -> dict[str, str]:
 
 
 def _numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    """A number, or those of a list, by name; nothing of a word."""
+    """A number, or the numbers of a list, by name; nothing of a word."""
     if isinstance(value, int | float):
         yield name, float(value)
     elif isinstance(value, list | tuple):

@@ -132,7 +132,7 @@ def drawn_once_more(config: Config, blown_up: Sequence[int]) -> dict[int, int]:
 
 
 def data_set_name(well: Well, directory: Path) -> str:
-    """The name of a data set: that of the ensemble's directory if the run file gives none."""
+    """The name of a data set: by default the name of the ensemble's directory."""
     return well.dataset or directory.resolve().name
 
 

@@ -32,7 +32,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: np.ndarray, order: int) -> Moments:
-        """Those of values whose last `order` axes are components."""
+        """Statistics of values whose last `order` axes are components."""
         axes = tuple(range(values.ndim - order))
         mean = values.mean(axes)
         return cls(int(np.prod(values.shape[: len(axes)])), mean, ((values - mean) ** 2).sum(axes))

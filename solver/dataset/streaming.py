@@ -1,4 +1,4 @@
-"""The members of a data set as arrays on the devices, made one after another as a training loop asks for them."""
+"""The members of a data set as arrays on the devices, made one after another as a training loop needs them."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def stream(
 
     Fields have the values of the files that `slabwave run` makes on as many devices, before they are rounded to single
     precision: the same draws, members that blow up drawn again, the same times, names and parts. Of a vector the axis
-    of its D components is the last, of a tensor the last two. Units are those of the equation. Each array is split over
+    of its D components is the last, of a tensor the last two. Units come from the equation. Each array is split over
     the devices along x (pencils: and y) where they divide it, never along time; all times of one member are on the
     devices at once, in the grid's precision. Members that differ in numbers alone share one compiled program, and the
     next one is stepped when it is needed. Of `[output]` only the times count; `time.energy_limit` does not end a
-    member. Collective: every process of a job asks for the same members.
+    member. Collective: every process of a job takes the same members.
 
     Args:
         run_file: a run file, or one that was read.

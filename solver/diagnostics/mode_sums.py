@@ -44,7 +44,7 @@ def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:
 def summed(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
     """The values of sums over modes, on every device; 0 for an empty sum.
 
-    All sums over one set of modes are one loop over what they are made of, and one all-reduce.
+    All sums over one set of modes are one loop over their terms, and one all-reduce.
     """
     return _added_up(
         sums, dtype, lambda modes, densities: _sums_of_lines(densities).sum(axis=range(1, modes.dimensions))
@@ -59,7 +59,7 @@ def summed_by_device(sums: Sequence[ModeSum], dtype: Any) -> list[Array]:
 def _added_up(
     sums: Sequence[ModeSum], dtype: Any, values_of: Callable[[Modes, Sequence[Density]], Iterable[Array]]
 ) -> list[Array]:
-    """The values of sums over modes, from those of what each has of one set of modes."""
+    """The values of sums over modes, from the sums of each over one set of modes."""
     totals = [jnp.zeros((), dtype)] * len(sums)
     for modes in dict.fromkeys(modes for asked in sums for modes in asked):
         holding = [i for i, asked in enumerate(sums) if modes in asked]
@@ -83,7 +83,7 @@ def _sums_of_lines(densities: Sequence[Density]) -> Array:
     call of its CPU backend, for which the array is written out first: 3 to 4 times slower at 64³ and 128³. So the two
     parts of a single density are reduced side by side. Sums of sums lose less to round-off than one sum does.
 
-    The lines are one array, which makes one all-reduce of what is summed on. XLA's CPU backend carries out an
+    The lines are one array, which makes one all-reduce of the sums. XLA's CPU backend carries out an
     all-reduce of several arrays one after the other, and the devices wait for each other at each.
     """
     if len(densities) == 1:

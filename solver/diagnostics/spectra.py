@@ -46,7 +46,7 @@ def shell_index(grid: Grid, axes: Sequence[int] | None = None) -> Array:
     """For each stored mode the number of its shell.
 
     It comes from whole numbers, which tell modes near the edges of shells apart where wavenumbers are rounded: exactly,
-    where ratios of lengths are those of small whole numbers.
+    where lengths have ratios of small whole numbers.
 
     Args:
         grid: supplies the wavenumbers.

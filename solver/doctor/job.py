@@ -46,7 +46,7 @@ class Job:
         launch: this process's place in it.
         directory: the directory whose file system is examined.
         environment: environment of this process, from before it joined: joining removes proxies.
-        programs: folder of compiled programs; None if there is none.
+        programs: folder of compiled programs; None without one.
         host: name of this host.
         hosts: names of the hosts of all processes.
         token: the same on all processes, different for each call of the doctor.

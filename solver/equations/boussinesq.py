@@ -73,9 +73,9 @@ class Boussinesq(Equation):
     ω² = (N² k_h² + f² k_z²)/k², are exact for any step with integrating-factor and exponential steppers. In 3-D a
     right-hand side costs 4 inverse and 8 forward transforms in two exchanges (3 and 4 in 2-D).
 
-    The potential energy is ½⟨b²⟩/N²; where N = 0 there is none, and the column has ½⟨b²⟩, which `energy` leaves out. ε
-    is what viscosity takes from the kinetic energy. `froude` is the turbulent Froude number ε/(N⟨|u_h|²⟩), u_h the
-    horizontal velocity, and `buoyancy_reynolds` is ε/(νN²).
+    The potential energy is ½⟨b²⟩/N²; where N = 0 it is not defined, and the column has ½⟨b²⟩, which `energy` leaves
+    out. ε is what viscosity takes from the kinetic energy. `froude` is the turbulent Froude number ε/(N⟨|u_h|²⟩), u_h
+    the horizontal velocity, and `buoyancy_reynolds` is ε/(νN²).
 
     Good values: N/f from 1 to 100; a Froude number U/(N L) of 0.01 to 0.1 for strong stratification.
 
@@ -137,7 +137,7 @@ class Boussinesq(Equation):
         return {"exchange": (fields["velocity"][-1], fields["buoyancy"][0])}
 
     def _parts(self, fields: Fields) -> dict[str, Fields]:
-        """The vortical part, the waves, and what is horizontally uniform: see `operators.split_waves`."""
+        """The vortical part, the waves, and the horizontally uniform part: see `operators.split_waves`."""
         numbers = {"buoyancy_frequency": self.buoyancy_frequency, "rotation": self.rotation}
         parts = split_waves(fields["velocity"], fields["buoyancy"], self.grid, **numbers)
         return {part: {"velocity": u, "buoyancy": b} for part, (u, b) in parts.items()}

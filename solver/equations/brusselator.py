@@ -14,9 +14,9 @@ class Brusselator(Equation):
     """The Brusselator, a model of chemical patterns and oscillations, on a periodic box.
 
     Its uniform state u = a, v = b/a oscillates for b > 1 + a², and has patterns of wavenumber √(a/√(D_u D_v)) for
-    b > (1 + a√(D_u/D_v))². Diffusion and what is linear in u and v are the linear part, one matrix per mode; the rest
-    costs 2 inverse transforms and 1 forward per right-hand side. It is cubic: two-thirds dealiasing leaves a little
-    aliasing (`one-half` none), so the pattern must be resolved (its spectrum falling over several decades).
+    b > (1 + a√(D_u/D_v))². Diffusion and the terms that are linear in u and v are the linear part, one matrix per mode;
+    the rest costs 2 inverse transforms and 1 forward per right-hand side. It is cubic: two-thirds dealiasing leaves a
+    little aliasing (`one-half` none), so the pattern must be resolved (its spectrum falling over several decades).
 
     Good values: a = 3, b = 9, D_u = 2, D_v = 8 in a box of 100 with points 0.8 apart (hexagons of wavelength 7); steps
     of 0.01 with `etdrk4`.

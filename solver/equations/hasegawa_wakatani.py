@@ -61,7 +61,7 @@ class HasegawaWakatani(Equation):
     any step with integrating-factor and exponential steppers. A right-hand side costs 3 inverse and 4 forward
     transforms in two exchanges. Advection conserves the energy E = ½⟨|∇φ|² + n²⟩ and the potential enstrophy
     U = ½⟨(n − ζ)²⟩; the gradient feeds both by the particle flux Γ = −κ⟨n φ_y⟩, and the coupling takes
-    α⟨(φ − n)²⟩ from E alone. Hyperviscosity, −ν_h(−∇²)^p ζ and −D_h(−∇²)^p n, may stand beside viscosity and
+    α⟨(φ − n)²⟩ from E alone. Hyperviscosity, −ν_h(−∇²)^p ζ and −D_h(−∇²)^p n, may be used with viscosity and
     diffusion, or for them.
 
     Good values: κ = 1 and α = 1 (α ≪ 1: vortices that do not follow n; α ≫ 1: n follows φ) in a box of 40 with 128²

@@ -73,7 +73,7 @@ class NavierStokes(Equation):
     exchanges (2 and 2 in 2-D). With two-thirds dealiasing every retained mode is free of aliasing.
 
     Linear drag, −μu, and hyperviscosity, −ν_h(−∇²)^q u, may be used with viscosity, or instead; `dissipation` ε counts
-    hyperviscosity too, and the smallest eddies of `kmax_eta` are those of the viscosity ε/⟨|∇u|²⟩.
+    hyperviscosity too, and the smallest eddies of `kmax_eta` belong to the viscosity ε/⟨|∇u|²⟩.
 
     Of a passive scalar, κ is the diffusivity and G the constant gradient of the mean. Each scalar costs one inverse
     and three forward transforms more (2 in 2-D), in the same two exchanges.
@@ -126,7 +126,7 @@ class NavierStokes(Equation):
 
     @property
     def text(self) -> Text:  # type: ignore[override]
-        """The equations, with those of the passive scalars."""
+        """The equations, with the equations of the passive scalars."""
         return _text(self.scalars, bool(self.mean_gradients))
 
     @classmethod

@@ -57,7 +57,7 @@ class NonlinearSchroedinger(Equation):
     Args:
         grid: one to three dimensions, complex fields.
         coupling: g [1/(density·time)], positive where the wave focuses itself; in units in which ψ disperses as ½k².
-        damping: γ ≥ 0 [1/time]; none if None, and then the series reports what is conserved.
+        damping: γ ≥ 0 [1/time]; if None there is no damping, and the series reports conserved quantities.
 
     Source: Sulem & Sulem, The Nonlinear Schrödinger Equation (1999); Zakharov & Shabat, Sov. Phys. JETP 34 (1972) 62.
     """

@@ -117,7 +117,7 @@ class Pairs(BlockPoints):
 
         V_a(k) + i V_b(k)    and, at −k,    conj V_a(k) + i conj V_b(k),
 
-    and zeros at all other k. Where W are the modes of f_a + i f_b, those of f_a are (W(k) + conj W(−k))/2, of f_b
+    and zeros at all other k. Where W are the modes of f_a + i f_b, the modes of f_a are (W(k) + conj W(−k))/2, of f_b
     (W(k) − conj W(−k))/2i.
     """
 
@@ -200,7 +200,7 @@ class Pairs(BlockPoints):
 class PlanePairs(Pairs):
     """Pairs of planes in three dimensions, where k = (ky, kz).
 
-    Modes whose kz is −kz (0, and Nyquist's) become those of a real field first: the mean of û(k) and conj û(−k).
+    Modes whose kz is −kz (0, and Nyquist's) become modes of a real field first: the mean of û(k) and conj û(−k).
     """
 
     def _fill(self, modes: Array, runs: Sequence[tuple[int, Array]]) -> Array:
@@ -257,7 +257,7 @@ def _mirror(first: int, length: int, n: int) -> list[tuple[int, int, int]]:
     """Positions of −k in an FFT of n points, for modes k from number `first` on. A mode that equals −k is a part alone.
 
     Returns:
-        For each part the first of its modes, their number, and where those of −k begin, in reversed order: of modes 0
+        For each part the first of its modes, their number, and where the modes −k begin, in reversed order: of modes 0
         to 2 and n = 8 these are (0, 1, 0) and (1, 2, 6).
     """
     last = first + length

@@ -7,10 +7,10 @@ before the exchange, and another loop a few rows through all that happens after 
     (x, y, z) ──planes of x: FFT y z, keep, cut──▶ P pieces (x/P, ky/P, kz) ──exchange──▶
     P pieces (x/P, ky/P, kz) ──rows of ky: join, transpose, FFT x, keep──▶ (ky/P, kz, kx)
 
-In two dimensions there is no z, and a plane of x is a line. Arithmetic and layout are those of `solver.fft.whole`.
-A function of points goes from coefficients to coefficients: its fields exist at a few planes at a time and never as
-arrays. With `chunks` above one the exchange runs inside of the loop over rows, for a part of the rows at a time: what
-is sent and received never exists as a whole.
+In two dimensions there is no z, and a plane of x is a line. Arithmetic and layout are the same as in
+`solver.fft.whole`. A function of points goes from coefficients to coefficients: its fields exist at a few planes at a
+time and never as arrays. With `chunks` above one the exchange runs inside of the loop over rows, for a part of the rows
+at a time: what is sent and received never exists as a whole.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _batch(primitive: Primitive, operands: Any, axes: Any, **parameters: Any) ->
 
 
 def _bind(primitive: Primitive, *operands: Any, **parameters: Any) -> Any:
-    """`primitive.bind`; of a batch of none, which has no planes to transform, zeros of the result's shape."""
+    """`primitive.bind`; of an empty batch, which has no planes to transform, zeros of the result's shape."""
     if operands[0].size > 0:
         return primitive.bind(*operands, **parameters)
     shapes = jax.eval_shape(lambda *given: primitive.bind(*given, **parameters), *operands)
@@ -126,7 +126,7 @@ def to_mesh(u: Any, sharding: NamedSharding) -> Any:
 
 
 def refuse_other_explicit_mesh(u: Any, mesh: AnyMesh) -> None:
-    """Raises ValueError while tracing under a mesh of `jax.set_mesh` whose axes are Explicit and not those of `mesh`.
+    """Raises ValueError while tracing under a mesh of `jax.set_mesh` with other Explicit axes than `mesh` has.
 
     There JAX takes every constraint for an assertion about that other mesh.
     """

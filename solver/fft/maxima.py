@@ -21,10 +21,10 @@ MARGIN = 64  # roundings by which a value may differ from itself, computed in an
 def max_over_points(values: Array, dimensions: int | None = None) -> Array:
     """The largest of real values `(…, x, y, z)` over the points, `(…)`; one all-reduce.
 
-    The derivative of `jnp.max` is that of the entries that equal the maximum. XLA may compute the entries once more for
-    the comparison, and round them differently: then no entry is equal, and a part of the derivative, or all of it, is
-    lost without a word. Here the place of the maximum is found as whole numbers, which do not round. Where several
-    entries are equal to round-off, the derivative is that of the first.
+    The derivative of `jnp.max` is the derivative of the entries that equal the maximum. XLA may compute the entries
+    once more for the comparison, and round them differently: then no entry is equal, and a part of the derivative, or
+    all of it, is lost without a word. Here the place of the maximum is found as whole numbers, which do not round.
+    Where several entries are equal to round-off, the derivative is the first one's.
 
     Args:
         values: at the points, behind any other axes.
@@ -72,7 +72,7 @@ def largest_on_device(
         layout: layout of the whole grid.
         axis_name: mesh axes that split it; None for a whole array.
         first_plane: number in the block of the first plane of x in `values`.
-        apart: step from the number of one plane of x in `values` to that of the next.
+        apart: step from the number of one plane of x in `values` to the number of the next.
     """
     names = mesh_names(axis_name, layout)
     space = tuple(range(values.ndim - layout.dimensions, values.ndim))

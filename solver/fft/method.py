@@ -1,6 +1,6 @@
 """The choice of how transforms are carried out. It changes speed and memory; results agree to round-off.
 
-Only the precision of what is sent changes more: with less than the grid's, results agree to that.
+Only the precision of exchanged numbers changes more: with less than the grid's, results agree to that.
 
 ==============  =====================================================================================
 engine          what runs
@@ -44,7 +44,7 @@ class Method:
             more than `FEW_POINTS` points each: the exchange of one field then runs while another field is transformed,
             and less memory is held. Elsewhere, and in waves, `auto` is all fields.
         chunks: number of parts of an exchange, sent one after the other (slabs in three dimensions only). The program
-            holds 1/chunks of what is sent and received, and sends `chunks` times as many messages.
+            holds 1/chunks of the sent and received arrays, and sends `chunks` times as many messages.
         waves: number of groups of planes of x that pass through a function of points one after the other; one group is
             exchanged while another is transformed. `auto` is two (slabs) or three (pencils) on GPUs of several hosts
             with more than `FEW_POINTS` points each, and one elsewhere. On a mesh with Explicit axes it is always one.

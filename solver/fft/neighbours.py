@@ -1,4 +1,4 @@
-"""Beside the transforms: frequencies in their layout, shifts and stencils with halo exchange, natural mode order."""
+"""Further functions: frequencies in their layout, shifts and stencils with halo exchange, natural mode order."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _transform(
 
 
 def _dtype(given: Any, *, is_complex: bool) -> np.dtype:
-    """Dtype in which fields of this dtype are transformed: single precision, or that of a Python number."""
+    """Dtype in which fields of this dtype are transformed: single precision, or the precision of a Python number."""
     if not (jnp.issubdtype(given, jnp.number) or jnp.issubdtype(given, jnp.bool_)):
         raise TypeError(f"values of dtype {given}: numbers are needed")
     is_single = jnp.issubdtype(given, jnp.inexact) and jnp.finfo(given).bits <= 32
@@ -141,7 +141,7 @@ def _dtype(given: Any, *, is_complex: bool) -> np.dtype:
 
 
 def _refuse_other_order(shape: Sequence[int], layout: Layout) -> None:
-    """Raises ValueError where coefficients have the shape of NumPy's order and not that of (ky, kz, kx)."""
+    """Raises ValueError where coefficients have the shape of NumPy's order and not of (ky, kz, kx)."""
     needed, last_axes = layout.logical_spectral_shape, tuple(shape[len(shape) - layout.dimensions :])
     if last_axes == layout.retained != needed:
         raise ValueError(

@@ -9,7 +9,7 @@ arrives, and is sent back while the second one is transformed.
                            ──exchange wave 2──▶           …               ──exchange──▶
 
 Each exchange sends 1/waves of the fields, all of them together unless `Method.fields` is a number. FFTs take the fields
-one by one, so that as little memory is held as with one field per exchange. XLA's scheduler places each exchange beside
+one by one, so that as little memory is held as with one field per exchange. XLA's scheduler overlaps each exchange with
 the work.
 """
 

@@ -120,7 +120,7 @@ def _custom_partitioned(
 
 
 def _sharding_rule(operand_axes: Sequence[int], result_axes: Sequence[int], has_member: Sequence[bool]) -> str:
-    """Shardy's rule of the operation. No axis of a result follows from an axis of an operand but that of members.
+    """Shardy's rule of the operation. No axis of a result follows from an axis of an operand but the axis of members.
 
     The callback `shardings` places all other axes.
 

@@ -63,7 +63,7 @@ class BatchedFunction:
 
     Args:
         fn: the function without the batch.
-        axes: for each argument 0 if its first axis is that of the batch, None if it has no such axis.
+        axes: for each argument 0 if its first axis is the batch, None if it has no such axis.
     """
 
     fn: Callable[..., Array]
@@ -93,7 +93,7 @@ class FieldFunctions:
         return operands[: self.parameters], operands[self.parameters :]
 
     def on_batch(self, axes: Sequence[int | None]) -> FieldFunctions:
-        """The functions under `vmap`; `axes` has the batch axis of u and of each operand, None where there is none."""
+        """The functions under `vmap`; `axes` has the batch axis of u and of each operand, None without such an axis."""
         first = tuple(None if axis is None else 0 for axis in axes)
         largest = None if self.largest is None else BatchedFunction(self.largest, first)
         return replace(self, fn=BatchedFunction(self.fn, first), largest=largest)
@@ -145,7 +145,7 @@ def over_points(array: AnyArray, points: Sequence[int]) -> AnyArray:
     shape = (*(1,) * (len(points) - array.ndim), *array.shape)
     if any(n not in (1, side) for n, side in zip(shape[-len(points) :], points, strict=True)):
         raise ValueError(
-            f"at_points holds an array of shape {list(array.shape)}; its last axes must be those of the points "
+            f"at_points holds an array of shape {list(array.shape)}; its last axes must be the axes of the points "
             f"{list(points)}, or of length 1"
         )
     return array.reshape(shape)

@@ -3,7 +3,7 @@
 `Transform.pointwise` passes fields through the cache a few planes at a time, so a function that looks beyond one point
 (a maximum, a mean, a roll) would see a part of them and be silently wrong. The function is traced once on a grid of
 unusual sides, which no other axis has: every array in the trace that depends on points carries their sides, and every
-operation must keep those of all its operands, each as one whole axis.
+operation must keep the points of all its operands, each as one whole axis.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_pointwise(
         fn: the function.
         points: number of points of the grid along each axis.
         fields, parameters, at_points: shapes and dtypes of its arguments; `fields` and `at_points` are over `points`.
-        returns: dtype that its results must have; that of the fields if None.
+        returns: dtype that its results must have; the fields' dtype if None.
 
     Returns:
         The structure of its results, with the axes of each before those in space.

@@ -6,11 +6,11 @@ Neighbouring points make one complex number, z_j = u_2j + i u_2j+1. With M = N/2
 
 (Press et al., Numerical Recipes, section 12.3). On a GPU that is less work than an inverse real FFT: cuFFT's destroys
 its operand, so that XLA copies it first, and XLA scales the result in a pass of its own. The sums above become part of
-the kernel that writes what is transformed, and the two parts are taken where the values are read.
+the kernel that writes the array to transform, and the two parts are taken where the values are read.
 
 Both choose by products with tables of zeros and ones. XLA would join parts in a kernel of their own; and it works a
 comparison of indices out once, and then merges the kernels that read the result, of one wave of planes and of the next,
-so that none could run beside an exchange.
+so that none could overlap an exchange.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from solver.mesh import constrained, over_auto_axes
 
 
 def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
-    """Coefficients on another grid: those of the modes that both grids retain, and zero elsewhere.
+    """Coefficients on another grid: copied for the modes that both grids retain, and zero elsewhere.
 
-    Values at the points of a finer grid are those of the trigonometric polynomial through the values on the coarser
+    Values at the points of a finer grid are values of the trigonometric polynomial through the values on the coarser
     grid. Nyquist modes, which represent two waves, are dropped between grids of different shapes. Axes are cut one by
     one, each while it is whole on every device: one all-to-all before and one after each split axis, no gather.
 

@@ -78,7 +78,7 @@ class Slabs:
         """Loop over blocks: `carry, lines = body(first field, first row, carry, lines)`.
 
         A block holds some rows of one field, or all rows of several small fields. `lines`, `(field, ky, kz, x)` of a
-        block, is what is transformed. It starts as zeros; places that `body` never writes stay zero.
+        block, is the array to transform. It starts as zeros; places that `body` never writes stay zero.
         """
         most, Nx = self._block_length(self.layout.points[0], self.Kz), self.layout.points[0]
         if rows <= most:

@@ -121,7 +121,7 @@ def truncate(u_hat: Array, layout: Layout, axis: int, array_axis: int, *, gather
 
 
 def extend(u_hat: Array, layout: Layout, axis: int, array_axis: int) -> Array:
-    """Inverse of `truncate`: zeros where modes were dropped. The arguments are those of `truncate`."""
+    """Inverse of `truncate`: zeros where modes were dropped. The arguments are the same as in `truncate`."""
     if layout.dealias == "none":
         return u_hat
     points, highest = layout.points[axis], layout.highest_mode(axis)
@@ -178,8 +178,8 @@ def exchange(
 ) -> Array:
     """Split array axis `split_axis` over the devices of mesh axis `name`, and make the split axis `concat_axis` whole.
 
-    Sends part i of axis `split_axis` to device i. Axes keep their order, so that what is sent is not transposed. A
-    later transposition is one pass over what is received, together with the zeros that are put in.
+    Sends part i of axis `split_axis` to device i. Axes keep their order, so that the sent array is not transposed. A
+    later transposition is one pass over the received array, together with the zeros that are put in.
 
     Args:
         u: one device's block.

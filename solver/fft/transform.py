@@ -93,8 +93,8 @@ class Transform:
     ) -> Any:
         """Coefficients of a function of the fields at each point: `forward(fn(inverse(fields)))`.
 
-        The result is that of the three calls. On a CPU all fields share one exchange each way; they pass through the
-        cache a few planes at a time and never exist as arrays. Across hosts of GPUs they pass in waves of planes
+        The result is the same as of the three calls. On a CPU all fields share one exchange each way; they pass through
+        the cache a few planes at a time and never exist as arrays. Across hosts of GPUs they pass in waves of planes
         (`Method.waves`). Differentiable and batched (`vmap`) over fields, parameters and arrays over points alike.
 
         `fn` is called with the arguments that are given, in this order: `fn(u)`, `fn(u, parameters)`,
@@ -167,7 +167,7 @@ class Transform:
 
         Args:
             fn: called as `fn(u, parameters, at_points)`, u an array over the points of the grid's dtype.
-            parameters: as those of `pointwise`.
+            parameters: as in `pointwise`.
             at_points: any tree of arrays over the points, fields among them; None if `fn` takes none.
             components: leading axes of u.
 

@@ -15,7 +15,7 @@ Axes that the devices do not divide are padded: padding is cut off before an axi
 and comes out as zeros. Without axis names the same steps act on a whole array.
 
 On slabs FFT y z is one call where the sides are short, or powers of two, which cuFFT transforms in two passes.
-Elsewhere it is FFT z, keep kz, FFT y, keep ky, as on pencils, and what is sent is `(…, x/P, kz, ky)`.
+Elsewhere it is FFT z, keep kz, FFT y, keep ky, as on pencils, and the sent array is `(…, x/P, kz, ky)`.
 
 The inverse goes back the same way, one axis at a time, so that y is transformed for retained kz only. It is written for
 GPUs, where every pass over memory counts. It consists of forward FFTs of conjugates, since XLA follows an inverse FFT

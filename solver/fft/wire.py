@@ -46,7 +46,7 @@ def all_to_all(pieces: Array, name: str, precision: str, dimensions: int) -> Arr
     Args:
         pieces: complex, `(devices, …, x, y, z)`.
         name: mesh axis of the devices.
-        precision: one of `PRECISIONS`; what is not below that of the pieces leaves them as they are.
+        precision: one of `PRECISIONS`; one that is not below the precision of the pieces leaves them as they are.
         dimensions: number of axes, the last ones, that share a scale.
     """
     if sent_bytes(precision, pieces.dtype.itemsize) == pieces.dtype.itemsize:
@@ -92,7 +92,7 @@ _through_float16.defvjp(_through_float16_forward, _through_float16_backward)
 def _exponents(pieces: Array, dimensions: int) -> Array:
     """The least n with all finite parts of a block below 2^n, within bounds whose powers are normal numbers.
 
-    A block of zeros alone takes the lowest. What is below the lowest bound, 1e-33 in float32, is sent with fewer bits.
+    A block of zeros alone takes the lowest. Numbers below the lowest bound, 1e-33 in float32, are sent with fewer bits.
     """
     parts = jnp.maximum(_finite(jnp.abs(pieces.real)), _finite(jnp.abs(pieces.imag)))
     largest = jnp.max(parts, axis=tuple(range(pieces.ndim - dimensions, pieces.ndim)), keepdims=True)
@@ -121,7 +121,7 @@ def _to_words(pieces: Array) -> Array:
     """Complex numbers as two float16 each, in one word of 32 bits.
 
     XLA may widen small floating-point numbers for a collective: on a CPU it sends bfloat16 as float32 (jaxlib 0.10.2).
-    Whole numbers it sends as they are. One word for both parts, beside which the exponents fit, is made by one kernel
+    Whole numbers it sends as they are. One word for both parts, with room for the exponents, is made by one kernel
     that reads each number once.
     """
     real, imag = (_bits(part).astype(np.uint32) for part in (pieces.real, pieces.imag))

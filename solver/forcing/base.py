@@ -43,7 +43,7 @@ class Forcing(eqx.Module):
         """Refuse a field that it cannot drive, when the equation is made. Touches no device.
 
         Raises:
-            ValueError: the message names the forcing, what was given and what is needed.
+            ValueError: the message names the forcing, the value given and the value needed.
         """
         return
 
@@ -67,7 +67,7 @@ class Forcing(eqx.Module):
             field: storage of the coefficients of its field, for arrays of their shape.
 
         Returns:
-            None in place of what is a number; by default nothing else is expected.
+            None in place of a number; by default nothing else is expected.
         """
         return None
 
@@ -84,7 +84,7 @@ class Forcing(eqx.Module):
 
     @abstractmethod
     def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
-        """Coefficients of what is added to u_t [u/time], of the shape of `u_hat`, zero in the padding.
+        """Coefficients of the force, which is added to u_t [u/time], of the shape of `u_hat`, zero in the padding.
 
         Args:
             state: state of this forcing in this step.
@@ -130,7 +130,7 @@ class Forcing(eqx.Module):
             fields: coefficients by name, at the end of the step.
             state: state of this forcing in this step.
             prepared: from `prepare_kick`, for the size of this step.
-            key: this step's own, for a forcing that is `random`: the same as that of `advance`.
+            key: this step's own, for a forcing that is `random`: the same key as in `advance`.
         """
         return {}
 

@@ -25,11 +25,11 @@ class FrozenShells(Forcing):
     E = ½Σ|û|² over the shell, E₀ its value when the run began, and T = Σ Re û*·(L u + N) what everything else does to
     it. So ⟨u·f⟩ = −T at every stage of every step, and E is constant but for the stepper's error, which the second
     term takes back. Each shell is frozen by itself; phases, and how its modes share its energy, are free. The injection
-    is what the shells lose: no power is given. A shell that held none at the start, or that of rounding errors
-    alone, is not forced: of noise no direction is meant. A start without energy in any is a warning. One all-reduce per
-    stage. The energies E₀ are the forcing's state: they lie in checkpoints.
+    is what the shells lose: no power is given. A shell that held no energy at the start, or the energy of rounding
+    errors alone, is not forced: of noise no direction is meant. A start without energy in any is a warning. One
+    all-reduce per stage. The energies E₀ are the forcing's state: they lie in checkpoints.
 
-    Shells are those of spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
+    Shells are the same as in spectra, of width Δk = the largest 2π/L, each around a multiple of Δk.
 
     Args:
         low, high: wavenumbers of the first and the last shell [1/length], static.
@@ -67,7 +67,7 @@ class FrozenShells(Forcing):
             raise ValueError(f"frozen-shells with high {self.high}: the grid keeps shells up to {whole:.4g}")
 
     def start_from(self, u_hat: Array, space: Space, key: Array | tuple[()]) -> Array:
-        """Energy of each shell `(shell,)` when the run began; 0 where it was that of rounding errors alone."""
+        """Energy of each shell `(shell,)` when the run began; 0 where it came from rounding errors alone."""
         grid = space.fourier
         energy = self._sums(jnp.abs(u_hat) ** 2, grid) / 2
         rounding = (ROUNDING * jnp.finfo(grid.dtype).eps) ** 2 * mean_square(u_hat, grid) / 2

@@ -24,7 +24,7 @@ class OrnsteinUhlenbeck(Forcing):
 
     Each of the modes with 0 < |n| ≤ largest (n whole numbers) has independent real variables g, advanced exactly from
     step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one: the power that they put in is 1 +
-    (dt/τ)²/12 times that of a force that changes all the time. A CFL number keeps dt ≤ τ/2, where this is 2 %, and
+    (dt/τ)²/12 times the power of a force that changes all the time. A CFL number keeps dt ≤ τ/2, where this is 2 %, and
     fixed steps that are longer are refused; `white-noise` is for shorter memories. In two and three dimensions a vector
     is projected to be free of divergence. Noise is counter-based: the key of the run and the number of the step give
     the same forcing on any number of devices, and after a restart.

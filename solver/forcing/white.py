@@ -22,7 +22,7 @@ class WhiteForcing(Forcing):
 
     At the end of a step of size dt each mode gets what the noise has become under L meanwhile: a Gaussian number of
     covariance ∫₀^dt exp(Ls) B B^H exp(L^H s) ds (`operators.noise`), of one number per mode in closed form, of small
-    matrices by Taylor series and doubling. So where N = 0 the law is exact for any dt. Beside N it is of first order in
+    matrices by Taylor series and doubling. So where N = 0 the law is exact for any dt. With N it is of first order in
     dt in the weak sense: noise and N act one after the other. Steppers that are exact in L take it, `etdrk*`, `ifrk*`
     and `lsrk3`, with a fixed step or a CFL number. With a tolerance it is refused: an embedded method sees no error of
     the noise.

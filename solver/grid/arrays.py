@@ -42,7 +42,7 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
         Array of the values' dtype on the grid's mesh.
 
     Raises:
-        ValueError: the shape is not that of the grid.
+        ValueError: the shape differs from the grid's.
     """
     if callable(values):
         shape = (*([] if components is None else [components]), *grid.physical_shape)

@@ -57,13 +57,13 @@ class Grid:
         dealias: `two-thirds`, `three-halves`, `one-half`, `phase-shift-random`, `phase-shift-alternating`, `smooth` or
             `none`; see `solver.grid.layout.Layout`.
         precision: `float64` or `float32`.
-        real: True if wavenumbers and spectral shapes are those of real fields (half of the last axis is stored) or of
+        real: True if wavenumbers and spectral shapes belong to real fields (half of the last axis is stored) or of
             complex ones. An equation takes either, and each of its fields the one that it needs.
         mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
 
     Raises:
         ValueError: a grid that these devices cannot split, sides that are not whole numbers, lengths that are not
-            positive and finite, or float64 asked for while JAX is limited to 32 bits.
+            positive and finite, or float64 is chosen while JAX is limited to 32 bits.
     """
 
     shape: tuple[int, ...]
@@ -192,7 +192,7 @@ class Grid:
 
     @cached_property
     def k_corner(self) -> float:
-        """Largest |k| of a box of retained modes: that of its corners [1/length]."""
+        """Largest |k| of a box of retained modes, at its corners [1/length]."""
         return math.hypot(*(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions)))
 
     # ---- distribution ------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def _positive_numbers(lengths: float | Sequence[float] | np.ndarray, count: int)
 def sample(fn: Callable[..., Array], grid: Grid) -> Array:
     """Evaluate `fn(x, y, z)` at the grid points; every device fills only its own block.
 
-    Values are real or complex as those of `fn` are (complex on a grid for complex fields). `fn` may return a tuple or
+    Values are real or complex as `fn` returns them (complex on a grid for complex fields). `fn` may return a tuple or
     list, stacked as components in front: `(component, x, y, z)`.
 
     Raises:

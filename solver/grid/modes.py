@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Modes(Protocol):
     """The stored modes of one scalar, on the devices of a grid. Hashable and without arrays: static under `jit`.
 
-    A `Grid` is that of Fourier modes, of its real or of its complex fields. A space of one's own
+    A `Grid` has the Fourier modes of its real or of its complex fields. A space of one's own
     (`solver.spaces.Space`) brings its own.
     """
 
@@ -54,7 +54,7 @@ class Modes(Protocol):
         """Shape of a stored array, without padding."""
 
     def spectral_sharding(self, ndim: int | None = None) -> NamedSharding:
-        """Sharding of a stored array with `ndim` axes, the last of them those of the modes."""
+        """Sharding of a stored array with `ndim` axes, the last of them the axes of the modes."""
 
     def mode_weights(self) -> np.ndarray:
         """Weight of the square of each stored number in the mean square at the points; 0 in the padding.

@@ -30,7 +30,7 @@ class Initial(eqx.Module):
         name: in run files.
         ranks: ranks of the fields that it can make: "scalar", "vector", "wavefunction". The first is the default.
         dimensions: numbers of dimensions in space in which it exists.
-        traceable: True if `values` can be traced without devices; what is read from files cannot.
+        traceable: True if `values` can be traced without devices; values read from files cannot.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -42,7 +42,7 @@ class Initial(eqx.Module):
         """Refuse, before the run starts, a field that it cannot be made for. Touches no device.
 
         Raises:
-            ValueError: the message starts with the parameter and says what is needed.
+            ValueError: the message starts with the parameter and names the value needed.
         """
         return
 
@@ -55,7 +55,7 @@ class Initial(eqx.Module):
 
         Args:
             grid: supplies the points.
-            field: rank, number of components and solenoidality of what is made; a field of the first of `ranks` if
+            field: rank, number of components and solenoidality of the result; a field of the first of `ranks` if
                 None.
             key: from `jax.random.key`, for random fields; others ignore it.
 

@@ -26,7 +26,7 @@ class GaussianRandom(Initial):
     E ∝ k^s (`power-law`), (k/k_p)⁴/(1 + (k/k_p)²)^(17/6) (`von-karman`, whose slope is −5/3 beyond k_p) or
     k^s exp(−(s/2)(k/k_p)²) (`exponential`, which peaks at k_p), between the cut-offs; the mean is zero.
 
-    Amplitudes are random too, unlike those of `random-phase`, where each shell holds its energy exactly: here spectrum
+    Amplitudes are random too, unlike in `random-phase`, where each shell holds its energy exactly: here spectrum
     and r.m.s. value are means over seeds, the field at each point is normal, and so is every sum of its values. Numbers
     are drawn by mode (`operators.random_modes`): a key gives the same field on any number of devices, and a grid with
     more points has the same modes, and others in addition. A solenoidal field is projected to be free of divergence,

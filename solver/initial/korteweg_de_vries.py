@@ -32,8 +32,7 @@ class KdVSolitons(Initial):
     Args:
         speeds: c > 0 of each [length/time].
         positions: x₀ of each [length]; evenly spaced if None.
-        nonlinearity, dispersion: a and b > 0 of the equation, which `for_equation` takes from it if None; 6 and 1 if
-            there is none.
+        nonlinearity, dispersion: a and b > 0 of the equation, which `for_equation` takes from it if None; else 6 and 1.
 
     Returns:
         When called: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -55,12 +54,12 @@ class KdVSolitons(Initial):
 
     def __check_init__(self) -> None:
         _check_lists("kdv-solitons", self.speeds, positions=self.positions)
-        need(self, "dispersion", "kdv-solitons with dispersion", "a positive number, as that of the equation,", above=0)
+        need(self, "dispersion", "kdv-solitons with dispersion", "a positive number, such as the equation's,", above=0)
         if isinstance(self.nonlinearity, int | float) and self.nonlinearity == 0:
-            raise ValueError("kdv-solitons with nonlinearity 0: another number is needed, as that of the equation")
+            raise ValueError("kdv-solitons with nonlinearity 0: the equation's is needed, which is not zero")
 
     def for_equation(self, equation: Any, field: str) -> KdVSolitons:
-        """These solitons with the coefficients of `korteweg-de-vries` where they have none of their own."""
+        """These solitons with the coefficients of `korteweg-de-vries` where they lack their own."""
         if not isinstance(equation, KortewegDeVries):
             return self
         missing = [name for name in ("nonlinearity", "dispersion") if getattr(self, name) is None]
@@ -97,7 +96,7 @@ class MKdVSolitons(Initial):
 
     Raises:
         ValueError: no soliton, lists of different lengths, speeds that are not positive, or polarities other than ±1;
-            in a run: an equation with sign −1, which has none, or solitons as wide as the box.
+            in a run: an equation with sign −1, which has no solitons, or solitons as wide as the box.
 
     Source: Wadati, J. Phys. Soc. Jpn. 34 (1973) 1289.
     """
@@ -118,7 +117,7 @@ class MKdVSolitons(Initial):
         if isinstance(equation, KortewegDeVries):
             raise ValueError(f"name = 'mkdv-solitons': {equation.name} has others, kdv-solitons")
         if isinstance(equation, ModifiedKortewegDeVries) and equation.sign == -1:
-            raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has none; sign 1 is needed")
+            raise ValueError(f"name = 'mkdv-solitons': {equation.name} with sign -1 has no solitons; sign 1 is needed")
         _check_widths(self.name, self.speeds, 1.0, equation.grid)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

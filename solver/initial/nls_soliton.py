@@ -55,14 +55,14 @@ class NlsSoliton(Initial):
             if given is not None and len(given) != count:
                 raise ValueError(f"nls-soliton with {count} amplitudes and {len(given)} {name}: as many are needed")
         need(self, "amplitudes", "nls-soliton with amplitudes", "a positive number for each", above=0)
-        need(self, "coupling", "nls-soliton with coupling", "a positive number, as that of the equation,", above=0)
+        need(self, "coupling", "nls-soliton with coupling", "a positive number, such as the equation's,", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities
         return [line for v in given for line in rounding_note("nls-soliton: velocity", self._along_x(v, grid), grid)]
 
     def for_equation(self, equation: Any, field: str) -> NlsSoliton:
-        """These solitons with the coupling of the equation where they have none of their own.
+        """These solitons with the coupling of the equation where they lack their own.
 
         Raises:
             ValueError: the equation has no term i g|ψ|²ψ with g > 0.
@@ -78,9 +78,7 @@ class NlsSoliton(Initial):
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:
-            raise ValueError(
-                "nls-soliton without coupling: that of the equation is needed, by argument or for_equation"
-            )
+            raise ValueError("nls-soliton without coupling: the equation's is needed, by argument or for_equation")
         length = grid.lengths[0]  # type: ignore[index]
         count = len(self.amplitudes)
         centres = (0.5 * length,) * count if self.centres is None else self.centres

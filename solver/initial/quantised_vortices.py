@@ -30,7 +30,7 @@ class QuantisedVortices(Initial):
         centres: place of each vortex, (x, y) [length]; if None, a pair that moves along x, a quarter of the box apart.
         signs: +1 (counterclockwise) or −1 for each, adding up to zero, static.
         density: ρ away from the vortices [density].
-        healing_length: ξ = 1/(gρ)^½ [length]; `for_equation` takes that of a repulsive equation if None.
+        healing_length: ξ = 1/(gρ)^½ [length]; if None, `for_equation` takes it from a repulsive equation.
 
     Returns:
         When called on a grid of complex fields: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -62,7 +62,7 @@ class QuantisedVortices(Initial):
         need(self, "healing_length", "quantised-vortices with healing_length", "a positive length", above=0)
 
     def for_equation(self, equation: Any, field: str) -> QuantisedVortices:
-        """These vortices with the healing length of the equation where they have none of their own.
+        """These vortices with the healing length of the equation where they lack their own.
 
         Raises:
             ValueError: the equation has no term −i g|ψ|²ψ with g > 0.

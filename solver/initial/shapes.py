@@ -61,7 +61,7 @@ class Cosine(Initial):
     """f = background + amplitude · cos(k·x + phase) with k = 2π modes/L.
 
     Args:
-        modes: periods along each axis, static; axes not named have none.
+        modes: periods along each axis, static; 0 along axes not named.
         background, amplitude: in the field's units.
         phase: [radians].
 

@@ -27,7 +27,7 @@ class Breather(Initial):
     Args:
         frequency: ω, its frequency over m, between 0 and 1.
         position: x₀ [length]; the middle of the box if None, which should be many times as long as c/(η m).
-        wave_speed, mass: c and m of the equation, which `for_equation` takes from it if None; 1 if there is none.
+        wave_speed, mass: c and m of the equation, which `for_equation` takes from it if None; else 1.
 
     Returns:
         When called: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -53,7 +53,7 @@ class Breather(Initial):
             raise ValueError(f"breather with frequency {self.frequency}: a number between 0 and 1 is needed")
 
     def for_equation(self, equation: Any, field: str) -> Breather:
-        """This breather with the wave speed and mass of the equation where it has none of its own."""
+        """This breather with the wave speed and mass of the equation where it lacks its own."""
         return _completed(self, equation)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
@@ -80,7 +80,7 @@ class KinkPair(Initial):
         positions: x₁ < x₂ in the box [length]; a quarter and three quarters of it if None. The box should be many
             times as long as c/(γ m).
         rate: True for φ_t of the pair, False for φ; static.
-        wave_speed, mass: c and m of the equation, which `for_equation` takes from it if None; 1 if there is none.
+        wave_speed, mass: c and m of the equation, which `for_equation` takes from it if None; else 1.
 
     Returns:
         When called: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -110,7 +110,7 @@ class KinkPair(Initial):
             raise ValueError(f"kink-pair with positions {list(self.positions)}: two numbers are needed")
 
     def for_equation(self, equation: Any, field: str) -> KinkPair:
-        """This pair with the wave speed and mass of the equation where it has none of its own."""
+        """This pair with the wave speed and mass of the equation where it lacks its own."""
         return _completed(self, equation)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
@@ -143,4 +143,4 @@ def _completed(start: T, equation: Any) -> T:
 
 def _check(name: str, start: Breather | KinkPair) -> None:
     for what in ("wave_speed", "mass"):
-        require(f"{name} with {what}", getattr(start, what), "a positive number, as that of the equation,", above=0)
+        require(f"{name} with {what}", getattr(start, what), "a positive number, such as the equation's,", above=0)

@@ -101,7 +101,7 @@ class VortexTubes(Initial):
         core: a > 0 [length].
         separation: d, of the mean centre lines [length].
         perturbation: ε [length].
-        inclination: α of the plane of the perturbation to that of the tubes [radians].
+        inclination: α of the plane of the perturbation to the plane of the tubes [radians].
 
     Returns:
         When called: velocity `(3, *grid.physical_shape)`, divergence-free, mean zero. Transforms: three each way.

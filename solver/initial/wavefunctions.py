@@ -26,7 +26,7 @@ class PlaneWave(Initial):
     """ψ = A exp(i k·x) with k = 2π modes/L; free, it turns as exp(−i k² t/2).
 
     Args:
-        modes: periods along each axis, static; axes not named have none.
+        modes: periods along each axis, static; 0 along axes not named.
         amplitude: A, so that the mass is A² [density^(1/2)].
 
     Returns:
@@ -104,7 +104,7 @@ class Solitons(Initial):
     Each is stationary when alone in a large box; several fall towards each other and merge.
 
     Args:
-        core_radii: r_c of each, where the density is half that of the centre [length].
+        core_radii: r_c of each, where the density is half the density at the centre [length].
         centres: centre of each packet [length].
         coupling: g of the equation [length²·time⁻²/density]; `for_equation` takes the equation's if None.
         velocities: velocity of each packet, rounded to the nearest that is periodic [length/time]; at rest if None.
@@ -137,14 +137,14 @@ class Solitons(Initial):
                 "as many of each are needed, and at least one"
             )
         need(self, "core_radii", "solitons with core_radii", "a positive length for each", above=0)
-        need(self, "coupling", "solitons with coupling", "a positive number, as that of the equation,", above=0)
+        need(self, "coupling", "solitons with coupling", "a positive number, such as the equation's,", above=0)
 
     def notes(self, grid: Grid) -> list[str]:
         given = () if self.velocities is None else self.velocities
         return [line for velocity in given for line in rounding_note("solitons: velocity", velocity, grid)]
 
     def for_equation(self, equation: Any, field: str) -> Solitons:
-        """These solitons with the coupling of the equation where they have none of their own.
+        """These solitons with the coupling of the equation where they lack their own.
 
         Raises:
             ValueError: the equation has no gravity of its own.
@@ -157,7 +157,7 @@ class Solitons(Initial):
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.coupling is None:
-            raise ValueError("solitons without coupling: that of the equation is needed, by argument or for_equation")
+            raise ValueError("solitons without coupling: the equation's is needed, by argument or for_equation")
         velocities = [[0.0] * 3] * len(self.core_radii) if self.velocities is None else self.velocities
         places = [per_axis("centres", c, grid, []) for c in self.centres]
         speeds = [per_axis("velocities", v, grid, []) for v in velocities]

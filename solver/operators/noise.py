@@ -204,5 +204,5 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def _root(square: Array) -> Array:
-    """√ of what may be zero, whose derivative there is none."""
+    """√ of a number that may be zero, where the derivative is 0."""
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)

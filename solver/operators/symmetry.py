@@ -18,7 +18,7 @@ from solver.mesh import split_axes
 
 @partial(jax.jit, static_argnames="grid")
 def hermitian(u_hat: Any, grid: Grid) -> Any:
-    """Replace coefficients by those of the real field that transforms to points read from them.
+    """Replace coefficients by the coefficients of the real field that transforms to points read from them.
 
     A real field has û(−k) = conj û(k). Half of the last axis in space is stored, so k and −k are both stored on the
     plane n = 0 of that axis, and on its Nyquist plane if it is kept. Transforms to points see only

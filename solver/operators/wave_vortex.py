@@ -21,7 +21,7 @@ def split_waves(
     buoyancy_frequency: ArrayLike,
     rotation: ArrayLike = 0.0,
 ) -> dict[str, tuple[Array, Array]]:
-    """Split a flow into its vortical part, its waves, and what is horizontally uniform.
+    """Split a flow into its vortical part, its waves, and its horizontally uniform part.
 
     The linear, inviscid equations u_t = −∇p − f ẑ×u + b ẑ, b_t = −N² w, ∇·u = 0 have three modes for each k with
     k_h ≠ 0: two inertia–gravity waves, ω = ±((N² k_h² + f² k_z²)/k²)^½, and one of frequency 0, the vortical or

@@ -28,7 +28,7 @@ class TimePanel:
         title: title of the panel.
         units: units of the values.
         curves: values `(t,)` by label.
-        columns: the column of each curve, by label; curves of a listed axis have none.
+        columns: the column of each curve, by label; curves of a listed axis have no column.
     """
 
     title: str

@@ -51,7 +51,7 @@ class Colours:
 def colours_of(name: str, arrays: Sequence[np.ndarray], *, dark: bool = False) -> Colours:
     """Colours for all arrays: symmetric for signed values, sequential for values of one sign, cyclic for phases.
 
-    Values are of one sign if those of the other are small: an undershoot of a truncated series.
+    Values are of one sign if values of the other are small: an undershoot of a truncated series.
     """
     if is_cyclic(name):
         return Colours(CYCLE_OF_COLOURS, -np.pi, np.pi)

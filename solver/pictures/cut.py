@@ -27,7 +27,7 @@ class Cut:
         return self._read(name, self.index, component)
 
     def derivative(self, name: str, axis: int, component: int | None = None) -> np.ndarray:
-        """Derivative along an axis of the box, of the Fourier series; the Nyquist mode has none."""
+        """Derivative along an axis of the box, of the Fourier series; the derivative of the Nyquist mode is 0."""
         points = list(self.snapshot.axes.values())[axis]
         spacing = float(points[1] - points[0]) if len(points) > 1 else 1.0
         kept = self.index[axis]

@@ -26,7 +26,7 @@ class DerivedField:
     """A scalar or a vector at the points.
 
     Args:
-        linear: reads what is linear in the stored fields, and so has a Fourier series as short as theirs.
+        linear: reads quantities that are linear in the stored fields, and so has a Fourier series as short as theirs.
         combine: makes the components of these arrays; a scalar has one.
         units: units of the values.
         labels: labels of the components; empty for a scalar.
@@ -240,7 +240,7 @@ def _of_stratified_flow(snapshot: Snapshot) -> dict[str, DerivedField]:
 
 
 def _of_stem(quantity: str, stem: str, snapshot: Snapshot) -> str:
-    """Name of a quantity of a complex field; that of the only one has the quantity's name, if it is free."""
+    """Name of a quantity of a complex field; the quantity of the only one has the quantity's name, if it is free."""
     only = len(wavefunctions(snapshot)) == 1 and quantity not in snapshot.variables
     return quantity if only else f"{quantity}_{stem}"
 

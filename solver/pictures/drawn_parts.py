@@ -76,7 +76,7 @@ def chosen_parts(slices: Snapshot, view: View) -> list[str]:
     heights = {part: _height(slices.of_part(part), plane) for part in slices.parts()}
     places = {part: height for part, height in heights.items() if height is not None}
     if not places:
-        raise ValueError(f"plane {plane!r}: the slices have none; they have {', '.join(slices.parts())}")
+        raise ValueError(f"plane {plane!r}: the slices lack it; they have {', '.join(slices.parts())}")
     if view.at is None:
         return list(places)
     apart = {part: abs(height - view.at) for part, height in places.items()}

@@ -119,13 +119,13 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
         panels += [replace(panel, bodies=bodies) for panel in these if view.component in (None, panel.label)]
     if not panels:
         if not labels:
-            raise ValueError(f"component {view.component!r} of a scalar, which has none: leave it out")
+            raise ValueError(f"component {view.component!r} of a scalar, which has no components: leave it out")
         raise ValueError(f"component {view.component!r}: one of {', '.join(labels)} is needed")
     return panels
 
 
 def _known(field: str, snapshot: Snapshot, derived: Mapping[str, DerivedField]) -> str:
-    """The end of a message about a field that is not there: what is."""
+    """The end of a message about a missing field: the known ones."""
     close = nearest(field, [*snapshot.variables, *derived])
     made = f", and made of them {', '.join(derived)}" if derived else ""
     there = f"there {'is' if len(snapshot.variables) == 1 else 'are'} {', '.join(snapshot.variables)}{made}"

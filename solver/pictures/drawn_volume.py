@@ -1,4 +1,4 @@
-"""Draws the volume of a field of a snapshot: a scalar, the size of a vector, or what is made of them, such as Q."""
+"""Draws the volume of a field of a snapshot: a scalar, the size of a vector, or a derived field such as Q."""
 
 from __future__ import annotations
 

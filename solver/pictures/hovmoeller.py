@@ -24,7 +24,7 @@ def hovmoeller_figure(
     view: View,
     title: str = "",
 ) -> Any | None:
-    """For each quantity `(t, x)` a diagram with time upwards, and beside it curves at a few times.
+    """For each quantity `(t, x)` a diagram with time upwards, and next to it curves at a few times.
 
     Args:
         side: the axis of space; x are its points, or the finer ones of `finer_side`.
@@ -84,7 +84,7 @@ def curves_at_times(
 
 
 def points_of(side: Side, values: np.ndarray) -> np.ndarray:
-    """The points of the last axis of `values`: those of the side, or the finer ones."""
+    """The points of the last axis of `values`: the points of the side, or the finer ones."""
     if values.shape[-1] == len(side.points):
         return side.points
     return finer_side(side, *factors([side])).points

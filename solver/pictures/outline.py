@@ -17,7 +17,7 @@ NAME = "outline"  # of the drawn lines, by which the next frame of a film finds 
 def draw_outline(axis: Any, bodies: np.ndarray, sides: Sequence[Side], *, dark: bool) -> None:
     """Draw the lines on which χ is ½ over an image, in the place of those that it has.
 
-    They have the colour of letters and a narrow edge in that of the page, and are seen on any colour of a field.
+    They have the colour of letters and a narrow edge in the colour of the page, and are seen on any colour of a field.
 
     Args:
         axis: with an image.

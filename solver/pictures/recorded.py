@@ -38,7 +38,7 @@ class Recorded:
 
     @classmethod
     def read(cls, file: Rows) -> Recorded | None:
-        """All rows of a file, including those of its journal; None if there are none.
+        """All rows of a file, including the rows of its journal; None without rows.
 
         Raises:
             ValueError: the file is not one of records, or has its data in other files.

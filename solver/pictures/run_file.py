@@ -14,7 +14,7 @@ NAME = "config.toml"
 
 
 def run_table(path: Path) -> Mapping[str, Any]:
-    """The run file of a file in a run's directory or in a folder of it; empty if there is none."""
+    """The run file of a file in a run's directory or in a folder of it; empty without one."""
     for folder in (path.parent, path.parent.parent):
         if (folder / NAME).is_file():
             try:
@@ -25,7 +25,7 @@ def run_table(path: Path) -> Mapping[str, Any]:
 
 
 def parameter(table: Mapping[str, Any], name: str) -> float | None:
-    """A parameter of the equation; None if it has none of this name, or one that is not a number."""
+    """A parameter of the equation; None without a parameter of this name that is a number."""
     equation = table.get("equation")
     value = equation.get(name) if isinstance(equation, Mapping) else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

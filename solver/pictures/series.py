@@ -34,7 +34,7 @@ Curves = dict[str, np.ndarray]
 
 
 def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], view: View) -> Any | None:
-    """A figure of all columns that change; None if there are none."""
+    """A figure of all columns that change; None without such columns."""
     quantities, budgets, errors = sorted_columns(columns, units)
     count = len(quantities) + len(budgets) + bool(errors)
     if not count:
@@ -72,7 +72,7 @@ def sorted_columns(
 
     Args:
         columns: values by name.
-        units: units by name. A contribution to an energy has those of the energy.
+        units: units by name. A contribution to an energy has the units of the energy.
     """
     quantities: Curves = {}
     budgets: dict[str, Curves] = {}

@@ -194,7 +194,7 @@ def shape_of_box(axis: Any, sides: Sequence[Side]) -> None:
 
 
 def _colour_bar(figure: Any, mappable: Any, axis: Any, panel: Panel, colours: Colours, image: float) -> None:
-    """A bar beside an image, as high as it is, whatever room the layout leaves for it."""
+    """A bar next to an image, as high as the image, whatever room the layout leaves for it."""
     place = axis.inset_axes([1 + 0.06 / image, 0.0, 0.11 / image, 1.0])
     bar = figure.colorbar(mappable, cax=place, extend=colours.extend)
     bar.ax.tick_params(labelsize=6.5)

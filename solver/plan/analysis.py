@@ -20,7 +20,7 @@ class AnalysisPlan:
     Args:
         devices: number of devices.
         state_bytes: size of one state [bytes].
-        peak_bytes: about the most that is held: the states that may be handed over, and the largest transform of an
+        peak_bytes: about the most that is held: the states that may be copied, and the largest transform of an
             output.
     """
 

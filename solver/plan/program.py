@@ -151,7 +151,7 @@ def read_program(compiled: Any) -> Program:
 
 
 def read_kernels(text: str) -> list[Kernel]:
-    """Kernels of the body of the program's largest loop, or of the program where it has none, in their order."""
+    """Kernels of the body of the program's largest loop, or of a program without loops, in their order."""
     module = _Module(text)
     loops = [body for _, body in module.loops(module.entry)]
     bodies = [list(module.kernels(body)) for body in loops]
@@ -184,7 +184,7 @@ class _Module:
                     yield from self.loops(called)
 
     def kernels(self, name: str) -> Iterator[Kernel]:
-        """Kernels of a computation; those of a loop as often as it turns, and those of a choice's cheapest branch."""
+        """Kernels of a computation: of a loop as often as it turns, of a choice its cheapest branch."""
         shapes: dict[str, str] = {}
         for instruction in self._instructions(name):
             shapes[instruction.name] = instruction.shape

@@ -20,7 +20,7 @@ ENTRIES = ("name", "memory_bytes", "memory_bandwidth", "link_bandwidth", "networ
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates that a machine reaches, not its peaks. Bandwidths are those of one device in one direction.
+    """Rates that a machine reaches, not its peaks. Bandwidths are for one device in one direction.
 
     Args:
         name: name of the device.

@@ -8,7 +8,7 @@ from solver.plan.timing import REAL, Timeline, exchange_time, fft_passes, pass_t
 
 
 def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
-    """A step of a program on one device: kernels one after the other, and exchanges, one at a time, beside them.
+    """A step of a program on one device: kernels one after the other, and exchanges, one at a time, at the same time.
 
     Kernels that XLA orders between the start of an exchange and the wait for it run while it is under way. That an
     exchange slows them is left out.

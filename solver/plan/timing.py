@@ -6,7 +6,7 @@ part that leaves the host, or by the part that stays on it; each message to anot
 
 Two constants are fitted to those timings, STREAMING (in `rates`) and MESSAGE, and one is chosen from what hardware
 offers, LINE. PROTOCOL (in `rates`) is published, LAUNCH is assumed, SHARED and REAL are measured. Left out: other jobs
-in the network, FFT arithmetic, kernels slowed by an exchange beside them, time of the host.
+in the network, FFT arithmetic, kernels slowed by an exchange at the same time, time of the host.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def transform_time(
         slabs: parts of the first axis.
         pencils: parts of the second; neighbouring devices hold them.
         real: transforms a real field, half as many bytes.
-        passes: over memory beside the FFTs; two per exchange if None, one to pack and one to unpack.
+        passes: number of passes over memory in addition to the FFTs; two per exchange if None, one to pack and one to
+            unpack.
         strided: passes more that read with a large stride.
         sent: bytes of a complex number where it is sent; `itemsize` if None.
     """
@@ -158,7 +159,7 @@ class StepWork:
 
     Args:
         words: real numbers per point that kernels read and write, one pass per axis of an FFT, exchanges left out.
-        fft_words: those of them that FFTs read and write.
+        fft_words: the words among them that FFTs read and write.
         kernels: number of kernels.
         transforms: number of transforms of one component.
         exchanges: number of all-to-alls of slabs; each exchanges transforms/exchanges components.
@@ -193,7 +194,7 @@ def step_work(
 
 @dataclass(frozen=True)
 class StepTime:
-    """Seconds that a step is predicted to take on `slabs` × `pencils` devices, and what it is made of."""
+    """Seconds that a step is predicted to take on `slabs` × `pencils` devices, and its parts."""
 
     slabs: int
     pencils: int
@@ -203,7 +204,7 @@ class StepTime:
 
     @property
     def total(self) -> float:
-        """Work and exchanges less what is done at the same time [s]."""
+        """Work and exchanges less their overlap [s]."""
         return self.work + self.exchange - self.hidden
 
     def times(self, factor: float) -> StepTime:
@@ -243,7 +244,7 @@ def step_time(rates: Rates, layout: Layout, step: StepWork, itemsize: int) -> St
 
 
 def _exchanged(layout: Layout, itemsize: int) -> tuple[float, float]:
-    """Bytes of one component that one device holds in the exchange of slabs, and in that of pencils; 0 without one.
+    """Bytes of one component that one device holds in the exchange of slabs, and of pencils; 0 without one.
 
     A part (members − 1)/members of these bytes is sent: `Layout.exchange_bytes` counts what all devices together send.
     """

@@ -23,7 +23,8 @@ class Plan:
     """Costs of a run on `slabs` × `pencils` devices.
 
     `transforms` counts transforms of one component, by True for forward and False for inverse; `complex_transforms` are
-    those of complex fields, both ways. `exchange_precision` is that of what is sent, as `Method.precision` has it.
+    transforms of complex fields, both ways. `exchange_precision` is the precision of sent numbers, as
+    `Method.precision` has it.
     """
 
     slabs: int

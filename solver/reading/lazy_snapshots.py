@@ -61,7 +61,7 @@ def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = 
 def _check_alike(
     snapshot: Snapshot, known: Mapping[str, SnapshotVariable], axes: Mapping[str, np.ndarray], first: Snapshot
 ) -> None:
-    """Raises ValueError if a snapshot's fields cannot form arrays with those of earlier ones."""
+    """Raises ValueError if a snapshot's fields cannot form arrays with the fields of earlier ones."""
     if first.window.keys() != snapshot.window.keys():
         raise ValueError(f"{snapshot.path}: a window of averages is needed in all files or in none")
     for name, variable in snapshot.variables.items():

@@ -28,7 +28,7 @@ class RunStatus:
 
     Args:
         status: `running`, `finished`, `stopped`, `blown up` or `empty`.
-        step, t: step and time of the newest state that is known; 0 if there is none.
+        step, t: step and time of the newest state that is known; 0 without one.
         end: time at which the run ends.
         message: the last line of the log that says how the run ended; empty if none does.
         warnings: warnings and errors of the log, each once.

@@ -76,7 +76,7 @@ class OpenRun:
 
     @property
     def title(self) -> str:
-        """Title of the run; empty if it has none."""
+        """Title of the run; empty without a title."""
         return str(self.config.get("title", ""))
 
     @property

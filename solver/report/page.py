@@ -114,7 +114,7 @@ def _devices(provenance: Mapping[str, Any]) -> str:
 
 
 def _with_parameters(section_of: Mapping[str, Any]) -> str:
-    """The name in a section with its parameters; if the section is of several fields, those of each field."""
+    """The name in a section with its parameters; if the section is of several fields, the names of each field."""
     if "name" not in section_of:
         fields = {field: keys for field, keys in section_of.items() if isinstance(keys, Mapping)}
         return "; ".join(f"{field}: {_with_parameters(keys)}" for field, keys in fields.items())
@@ -123,7 +123,7 @@ def _with_parameters(section_of: Mapping[str, Any]) -> str:
 
 
 def grid(made: list[Html], class_: str = "charts") -> Html:
-    """Charts side by side; empty if there are none."""
+    """Charts side by side; empty without charts."""
     return element("div", *made, class_=class_) if made else Html("")
 
 

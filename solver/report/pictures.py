@@ -48,7 +48,7 @@ def slice_pictures(
 ) -> list[Html]:
     """Slices of a few snapshots, first and last among them, with the same colours; on a line a diagram of x and t.
 
-    A single field is drawn at all these times in one figure. `colours` are those of the snapshots if it is None.
+    A single field is drawn at all these times in one figure. `colours` are the snapshots' colours if it is None.
     """
     paths = list_snapshots(directory.snapshots)
     if not paths or not can_draw():

@@ -136,8 +136,9 @@ def running(
     Args:
         simulation, request, lock: as of `simulate`.
         watchdog: is told of the run's progress.
-        profile: steps to be traced; None of a run whose steps are carried out together with those of `companions` other
-            runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops it.
+        profile: steps to be traced; None for a run whose steps are carried out together with the steps of `companions`
+            other runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops
+            it.
         thread: writes its large files; one of its own if it is not given.
 
     Raises:

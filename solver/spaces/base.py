@@ -23,7 +23,7 @@ SOLENOIDAL, ZERO_MEAN = "solenoidal", "zero_mean"  # what a field may declare; s
 
 
 class NotInSpace(ValueError):
-    """Something is asked of a space that it does not have: shells of |k| of what is no Fourier series, for one."""
+    """A space lacks a requested part, such as shells of |k| where it has no Fourier series."""
 
 
 class Space(eqx.Module):
@@ -132,7 +132,7 @@ class Space(eqx.Module):
 
     @property
     def exact(self) -> Space:
-        """The same for what is done once, not in every step: exchanges send numbers as they are."""
+        """The same for a transform that is done once, not in every step: exchanges send numbers as they are."""
         return replace(self, method=self.method.without_rounding)
 
     # ---- sums over modes ----------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Space(eqx.Module):
         return [what for what in (SOLENOIDAL, ZERO_MEAN) if getattr(self.field, what)]
 
     def constrained(self, u_hat: Array) -> Array:
-        """The nearest field, or change of it, that is what it is declared to be. No communication."""
+        """The nearest field, or change of it, that meets a declared constraint. No communication."""
         for what in self.declared:
             u_hat = self.as_declared(u_hat, what)
         return u_hat
@@ -263,7 +263,7 @@ class Space(eqx.Module):
         raise NotInSpace(f"field {self.name}: {self} has no way to another resolution")
 
     def tail(self, u_hat: Array) -> Array:
-        """What the modes of the smallest scales hold, over what the largest hold: more than some 3 % asks for more
+        """Share of the modes of the smallest scales, relative to the largest: more than some 3 % needs more
         points. 0 where it is not known, as by default."""
         return jnp.zeros(())
 

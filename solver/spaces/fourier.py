@@ -83,7 +83,7 @@ class FourierSpace(Space):
         return random_modes(key, self.fourier, self.stored_components)
 
     def tail(self, u_hat: Array) -> Array:
-        """Mean energy of the last tenth of the shells up to k_max over that of the largest shell.
+        """Mean energy of the last tenth of the shells up to k_max over the energy of the largest shell.
 
         It uses the spectrum ½|û|² without the mean, and is 0 for a uniform field, or if the grid has too few shells.
         """

@@ -32,7 +32,7 @@ def by_kind(spaces: Spaces, names: Any) -> list[list[str]]:
 
 
 def on_manifold(fields: Fields, spaces: Spaces) -> Fields:
-    """The nearest fields that are what they are declared to be.
+    """The nearest fields that meet their declared constraints.
 
     Args:
         fields: coefficients by name.
@@ -49,7 +49,7 @@ def on_manifold(fields: Fields, spaces: Spaces) -> Fields:
 
 
 def constrained(fields: Fields, spaces: Spaces) -> Fields:
-    """Fields, or what is added to them, free of divergence and of zero mean where it is declared. No communication."""
+    """Fields, or changes of them, free of divergence and of zero mean where it is declared. No communication."""
     return {name: spaces[name].constrained(u_hat) for name, u_hat in fields.items()}
 
 

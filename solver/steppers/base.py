@@ -57,7 +57,7 @@ class Stepper(eqx.Module):
         exact_linear: True if a step of any size is exact where N = 0.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
-        error_order: order of the embedded method that estimates the error of a step; None if there is none.
+        error_order: order of the embedded method that estimates the error of a step; None without one.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -152,7 +152,7 @@ class Stepper(eqx.Module):
             fields: storage of each entry of the fields that `start` is given.
 
         Returns:
-            None in place of what is a number; by default nothing else is expected.
+            None in place of a number; by default nothing else is expected.
         """
         return None
 
@@ -163,7 +163,7 @@ class Stepper(eqx.Module):
         names have no linear part and do not enter N.
 
         Raises:
-            TypeError: a history that holds such an entry, of a stepper that does not say what it is.
+            TypeError: a history that holds such an entry, of a stepper that does not declare it.
         """
         named = {getattr(key, "key", None) for path, _ in jax.tree_util.tree_leaves_with_path(history) for key in path}
         if named & set(origin):

@@ -1,6 +1,6 @@
 """Implicit–explicit multistep methods: the linear part implicitly, the rest extrapolated from earlier steps.
 
-With ω = dt_n/dt_{n−1}, the weights of two steps of different sizes are those of Wang and Ruuth. At the start there is
+With ω = dt_n/dt_{n−1}, the weights of two steps of different sizes follow Wang and Ruuth. At the start there is
 no earlier step: dt_{n−1} is infinite, so that ω = 0 and the method is its own first-order starting step, whose error
 of one step, O(dt²), leaves the order as it is. CFL control keeps the order for the same reason.
 
@@ -10,7 +10,7 @@ before it, which then lies a longer step back; and where ω would be large all t
 of an order less: few such steps leave the order as it is.
 
 Three steps of different sizes have the weights of the polynomials that interpolate u and N at their times; the first
-two steps are those of a Runge–Kutta method of order 2, whose error of one step is O(dt³).
+two steps are steps of a Runge–Kutta method of order 2, whose error of one step is O(dt³).
 
 Source: Wang & Ruuth, J. Comput. Math. 26 (2008) 838.
 """
@@ -59,7 +59,7 @@ class _TwoStep(Stepper):
         """The tableau, for a ratio ω of this step to the one before."""
 
     def start(self, equation: Equation, fields: Fields) -> Any:
-        """N and u at an earlier time (zeros: there is none yet), how long ago, infinite, and the step there."""
+        """N and u at an earlier time (zeros before the first step), how long ago, infinite, and the step there."""
         nothing = jax.tree.map(jnp.zeros_like, fields)
         before = {"nonlinear": nothing, **_no_step(equation)}
         return {**before, "field": nothing} if self._holds_field else before
@@ -234,7 +234,7 @@ def backward_weights(times: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Weights for steps of any sizes, from interpolation; times in units of the step that ends at 0.
 
     Returns:
-        Those of the derivative at 0 of the polynomial through values at 0 and at `times`, and those of the value at 0
+        Weights of (a) the derivative at 0 of the polynomial through values at 0 and at `times`, and (b) the value at 0
         of the polynomial through values at `times` alone.
     """
     values = []

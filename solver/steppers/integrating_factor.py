@@ -46,7 +46,7 @@ class _IntegratingFactor(Stepper):
         return Prepared(jnp.asarray(dt, equation.grid.dtype), factors, equation.prepare_kicks(dt))
 
     def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
-        """Fields carried from the frame of stage i to that of the next stage."""
+        """Fields carried from the frame of stage i to the frame of the next stage."""
         gap = self.gaps()[i]
         return factors[str(gap)].apply(fields) if gap else fields
 

@@ -29,7 +29,7 @@ class State:
         statistics: sums of outputs over time, by the name of the output.
         t: time; `t = t_reference + (step - step_reference) · dt` where the step is fixed.
         dt: size of the last full step; 0 at the start of a run.
-        taken: size of the last step, which may have been shortened to meet a time; 0 where there was none.
+        taken: size of the last step, which may have been shortened to meet a time; 0 before the first step.
         step: number of steps done.
         t_reference, step_reference: time and step from which times are counted.
         control: memory of the step control, by the name of its class: dicts of numbers.

@@ -1,7 +1,7 @@
 """Declared storage of a state's arrays: as modes, as points, or as numbers on the host.
 
 An equation declares its fields, a stepper its history, a forcing its state, an output its sums. Everything else in a
-state is on the host. Nothing is told from shapes: an array that nobody declares is refused.
+state is on the host. Nothing is inferred from shapes: an array that nobody declares is refused.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:
     """Refuse anything but an equation, a stepper and a state, each in its place; computes nothing.
 
     Raises:
-        TypeError: the message names what was given and what is needed.
+        TypeError: the message names the value given and the value needed.
         ValueError: an equation in double precision, which JAX has been told not to compute in since.
     """
     _check_kind("equation", equation, AnyEquation, "an equation, such as solver.equations.Burgers(grid, 0.1),")
@@ -33,7 +33,7 @@ def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:
 
 
 def check_budget(equation: AnyEquation, state: State) -> None:
-    """Refuse a state whose energy budget is that of another equation; computes nothing.
+    """Refuse a state whose energy budget belongs to another equation; computes nothing.
 
     Raises:
         ValueError: the message names the entries of both.
@@ -63,7 +63,7 @@ def check_state(equation: AnyEquation, state: State) -> None:
     """Refuse a state of another grid, other fields, other devices or without what drives them; computes nothing.
 
     Raises:
-        ValueError: the message names what the state is of and what is needed.
+        ValueError: the message names the state's origin and the one needed.
     """
     box = equation.grid.box
     if state.box is not None and state.box != box:

@@ -43,7 +43,7 @@ Count = Annotated[int, Field(gt=0)]
 class Site(Section):
     """A cluster, or a part of it with nodes of one kind."""
 
-    platform: Literal["cpu", "gpu"] = Field(description="one process per GPU, or one per node of CPUs")
+    platform: Literal["cpu", "gpu"] = Field(description="gpu starts a process per GPU, cpu one per node")
     gpus_per_node: Count | None = Field(None, description="GPUs of a node")
     cores_per_node: Count | None = Field(
         None, description="cores of a node as Slurm counts them, shared by its tasks; what the job has, if not given"

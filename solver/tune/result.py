@@ -50,7 +50,7 @@ class Result:
         )
 
     def differs(self, other: Result, steps: int) -> str:
-        """Text on a difference beyond what rounding allows for `steps` steps; empty if there is none."""
+        """Text on a difference beyond what rounding allows for `steps` steps; empty without one."""
         for name, sums in self.sums.items():
             apart = float(np.sqrt(np.mean(np.abs(sums - other.sums[name]) ** 2)))
             allowed = self.tolerances[name] * steps * other.sizes[name]

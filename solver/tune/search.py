@@ -72,7 +72,7 @@ class Tuning:
 
     @property
     def winner(self) -> Trial | None:
-        """The trial that is faster than the run file's own choice beyond the spread; None if there is none.
+        """The trial that is faster than the run file's own choice beyond the spread; None without one.
 
         The middle halves of both times must not overlap. If the run file's own choice failed, the fastest trial wins.
         """

@@ -31,7 +31,7 @@ _forces = compiled(lambda equation, fields: equation.on_bodies(fields, 0.0))
 class Cylinders(Case):
     """Stokes flow through a square array on 64² (6 % off at this spacing) or 128² points, and a channel at Re = 20.
 
-    The cylinder in the channel has 20 points a diameter, or 40. In full a vortex street, too: that of a cylinder in a
+    The cylinder in the channel has 20 points a diameter, or 40. In full a vortex street, too, of a cylinder in a
     box of 40 × 24 diameters, of which it blocks a 24th, on 24 points a diameter.
     """
 

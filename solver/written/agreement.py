@@ -30,7 +30,7 @@ BROKEN = 1e-12  # of the same: terms that keep a constraint leave 3e-16
 
 
 def agrees(reduced: Reduced, plan: Plan[Row]) -> bool:
-    """True if the rates of change by a plan are those of the text, for fields that meet the constraints."""
+    """True if a plan gives the rates of change of the text, for fields that meet the constraints."""
     for samples in samples_of(reduced):
         of_text = Multilinear(reduced, samples)
         of_plan = Multilinear(reduced, samples, plan, of_text.functions)

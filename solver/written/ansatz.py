@@ -49,12 +49,12 @@ class Ansatz:
     """Builds the problems of a system.
 
     Args:
-        less: the system.
+        reduced: the system.
         terms: products of two linear factors; each names its row by number.
         choice: the inner fields.
         factors: known properties of every factor in the terms.
         lengths: as how many derivatives parameters count, as the inner fields were measured with.
-        samples: a few, to see what is tied to what.
+        samples: a few, to see which terms are tied to each other.
     """
 
     reduced: Reduced

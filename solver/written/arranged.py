@@ -51,7 +51,7 @@ def arranged(system: System, dimensions: int) -> Arranged:
         for index, node in left.entries.items():
             rate, rest = _rate_apart(node, moving)
             if rest.calls("dt"):
-                raise line.left.place.error("dt stands where each mode cannot be solved by itself")
+                raise line.left.place.error("dt is where each mode cannot be solved by itself")
             moved = plus((behind.entries.get(index, ZERO), minus(rest)))
             if is_constraint:
                 constraints[number, index] = minus(moved)

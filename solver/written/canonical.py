@@ -1,6 +1,7 @@
 """A text printed from its tree in one way, so that two texts which differ only in how they are set are equal.
 
-What is printed is read again as the same tree. Nothing is computed or put in another order: `a + b` and `b + a` differ.
+The printed text is read again as the same tree. Nothing is computed or put in another order: `a + b` and `b + a`
+differ.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SIGNS = {Product: "*", Quotient: "/", Contraction: "@"}
 
 
 def canonical_table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of an equation of a run, its texts printed in one way; what is no text is left as it is."""
+    """The table of an equation of a run, its texts printed in one way, other values as they are."""
     named = table.get("functions")
     words = {name: Word(name, 0, MOST_ARGUMENTS) for name in (named if isinstance(named, Mapping) else ())}
     changed = dict(table)

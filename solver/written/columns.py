@@ -1,4 +1,4 @@
-"""Columns of the series that a text declares: means over the box, extremes, and what is made of these."""
+"""Columns of the series that a text declares: means over the box, extremes, and expressions of these."""
 
 from __future__ import annotations
 
@@ -77,15 +77,15 @@ class Column:
 
 
 def column_of(text: str, reduced: Reduced, others: Collection[str] = ()) -> Column:
-    """A column from its text: the mean of a density, or what is made of means, extremes and other columns.
+    """A column from its text: the mean of a density, or an expression of means, extremes and other columns.
 
     Args:
         text: a density; or an expression without fields outside of `mean(f)`, `max(f)` and `min(f)`.
-        less: the system without its unknowns.
+        reduced: the system without its unknowns.
         others: columns whose names may be in it.
 
     Raises:
-        WrittenError: fields outside of these, or an extreme of what is known mode by mode only.
+        WrittenError: fields outside of these, or an extreme of an expression that is known mode by mode only.
     """
     whole = read_expression(text, reduced.system.functions)
     if not any(_is_extreme(part) or (isinstance(part, Name) and part.name in others) for part in whole.walk()):
@@ -120,10 +120,10 @@ def _of_numbers(node: Node, numbers: Collection[str], reduced: Reduced) -> Node:
     Args:
         node: as it was read, without definitions.
         numbers: names of the ones for the whole box.
-        less: the system without its unknowns.
+        reduced: the system without its unknowns.
 
     Raises:
-        WrittenError: fields, a place, a time or an operator in it, or another order than that of scalars.
+        WrittenError: fields, a place, a time or an operator in it, or another order than the order of scalars.
     """
     system = reduced.system
     for part in node.walk():
@@ -163,7 +163,7 @@ def values_of(node: Node, reduced: Reduced, place: Place) -> Values:
         if is_function or isinstance(part, Comparison | Sum | Product | Quotient | Power | Negative):
             return None
         if degree(part, fields) != 1:
-            raise place.error("a derivative of products at the points: only those of fields are known")
+            raise place.error("a derivative of products at the points: only derivatives of fields are known")
         if depends_on_place(part):
             raise place.error("an operator on a place, such as x, at the points: only those on fields are known")
         if part not in inner:

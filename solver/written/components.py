@@ -1,6 +1,6 @@
 """Expressions of vectors and tensors, written out as expressions of their scalar components.
 
-What is left are sums, products, quotients and powers of scalars, functions of them, derivatives along an axis, and the
+The result has sums, products, quotients and powers of scalars, functions of them, derivatives along an axis, and the
 operators that act on each scalar by itself: `lap`, `inverse_lap`, `fraclap`, `helmholtz`, `mean`.
 """
 
@@ -132,7 +132,7 @@ def times(left: Node, right: Node) -> Node:
 
 
 def times_all(nodes: Iterable[Node]) -> Node:
-    """The product of all, 1 of none."""
+    """The product of all; 1 of an empty list."""
     whole: Node = ONE
     for node in nodes:
         whole = times(whole, node)

@@ -1,4 +1,4 @@
-"""The degree of an expression in a system's fields: 0 of what holds none, 1 of what is linear in them, and so on."""
+"""The degree of an expression in a system's fields: 0 without fields, 1 if linear in them, and so on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def degree(node: Node, fields: Collection[str]) -> float:
     """The degree in the named fields, of an expression whose definitions are written out.
 
     Returns:
-        A whole number; infinity for what is no polynomial in the fields, such as `sin(u)` and `1/u`.
+        A whole number; infinity if it is no polynomial in the fields, such as `sin(u)` and `1/u`.
     """
     match node:
         case Name(name) | Entry(name, _):

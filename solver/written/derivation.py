@@ -57,7 +57,7 @@ class Derivation:
     """The results of the derivation from a text.
 
     Args:
-        less: the system without its unknowns.
+        reduced: the system without its unknowns.
         linear: L in its plainest form.
         plan: transforms and products that give N.
         changes: N of each scalar of the fields, in the products of the plan.
@@ -91,7 +91,7 @@ class Derivation:
 
     @property
     def numbers_of_reports(self) -> set[str]:
-        """Names of parameters that must be real for what is reported, since the real part of a mean is taken."""
+        """Names of parameters that must be real in a report, since the real part of a mean is taken."""
         columns = (*self.columns.values(), *self.conserved.values())
         means = (part.of for column in columns for part in column.parts if isinstance(part.of, tuple))
         forms = (*(energy.squares for energy in self.energies.values()), *self.spectra.values(), *means)
@@ -209,7 +209,7 @@ def _given_rate(text: str, reduced: Reduced, plan: Plan[Any]) -> Rate:
 
 
 def derived_units(text: Text, of_fields: Mapping[str, str]) -> dict[str, str]:
-    """Units of parameters, unknowns, energies, columns and invariants, as far as those of the fields tell them."""
+    """Units of parameters, unknowns, energies, columns and invariants, as far as the fields' units give them."""
     return dict(_derived_units(text, tuple(of_fields.items())))
 
 

@@ -1,4 +1,4 @@
-"""The inner fields that a search chooses from: what is in the text under products, and derivatives of fields."""
+"""The inner fields that a search chooses from: expressions under products in the text, and derivatives of fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unknowns, eliminated mode by mode: what is left gives the rate of change of every scalar of the fields.
+"""Unknowns, eliminated mode by mode: the result is the rate of change of every scalar of the fields.
 
 M ∂t u = S u + G p + N(u),  0 = C u + D p + K(u): an unknown with a column in D is diagnosed, by Gaussian elimination on
 symbols, and means its expression wherever it is used. The others are multipliers: they keep what is left of the
@@ -121,7 +121,7 @@ class Reduced:
         return pushes
 
     def _multipliers(self, rates: Mapping[Node, Node], pushes: Mapping[Node, Mapping[Node, Node]]) -> dict[Node, Node]:
-        """The multipliers that keep the constraints beside these rates.
+        """The multipliers that keep the constraints with these rates.
 
         Raises:
             WrittenError: one that no constraint determines.
@@ -218,7 +218,7 @@ def _diagnosed(
 
 
 def _in_fields(values: Mapping[Node, Node], rest: Mapping[Row, Node], system: System) -> dict[Node, Node]:
-    """Expressions of unknowns with those of other unknowns written out.
+    """Expressions of unknowns, with other unknowns written out.
 
     Raises:
         WrittenError: an unknown that needs itself, since it is in a product that differs from point to point.

@@ -68,7 +68,7 @@ def components_of(node: Node, reduced: Reduced, order: int) -> list[Node]:
     """The components of an expression outside the equations, with definitions written out, in the fields alone.
 
     Raises:
-        WrittenError: another order than that of scalars (0) or of vectors (1).
+        WrittenError: another order than scalars (0) or vectors (1) have.
     """
     system, node = reduced.system, insert(node, reduced.system.definitions)
     kind = kind_of(node, system.kinds, reduced.dimensions, system.functions)
@@ -134,7 +134,7 @@ def quadratic_form(text: str, reduced: Reduced) -> tuple[Square, ...]:
     """The mean of a text as a quadratic form of the fields.
 
     Raises:
-        WrittenError: it is none.
+        WrittenError: it is no quadratic form.
     """
     node = read_expression(text, reduced.system.functions)
     squares = squares_of(in_scalars(node, reduced), reduced)
@@ -148,7 +148,7 @@ def quadratic_form(text: str, reduced: Reduced) -> tuple[Square, ...]:
 
 
 def squares_of(node: Node, reduced: Reduced) -> tuple[Square, ...] | None:
-    """The terms of a quadratic form; None where it is none."""
+    """The terms of a quadratic form; None for other expressions."""
     fields = set(reduced.system.fields)
     if depends_on_place(node):
         return None
@@ -227,7 +227,7 @@ def _scaled(squares: tuple[Square, ...] | None, number: Node) -> tuple[Square, .
 def causes_of(reduced: Reduced) -> tuple[Causes, Causes]:
     """The linear terms of a text by the names of their causes: those in L, the rest of it without a name, and others.
 
-    Each is an operator with what keeps the constraints beside it, and one as it stands.
+    Each is an operator with the terms that keep the constraints, and one as it is written.
     """
     labels, modes = _labels(reduced.right.values()), modes_of_all_kinds(reduced.dimensions)
     inside, outside = ({label: _caused(label, reduced, kept) for label in labels} for kept in (False, True))
@@ -305,7 +305,8 @@ class _Balance:
     """Asks whether linear changes of the fields change a quadratic form.
 
     With i k as a real D the fields of a mode and its opposite are independent, so that the form changes unless
-    S(D) + S(−D)ᴴ vanishes, S the form with the change in one place. What is conjugated is so at −D, its numbers too.
+    S(D) + S(−D)ᴴ vanishes, S the form with the change in one place. Conjugated factors are taken at −D, with their
+    numbers.
     """
 
     def __init__(self, squares: Sequence[Square], reduced: Reduced) -> None:

@@ -107,7 +107,7 @@ class _Writer:
         return text
 
     def quotient(self, above: Node, below: Node) -> str:
-        """A fraction; what is halved, with ½ before it."""
+        """A fraction; halves have ½ before them."""
         notation = self.notation
         if notation.quotient is not None:
             return notation.quotient(self.text(above), self.text(below))

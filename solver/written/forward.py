@@ -60,7 +60,7 @@ class Forward:
         self.changes = samples.at.changes * usual[:, None, None]
 
     def vectors(self, terms: Sequence[Term]) -> dict[Key, np.ndarray]:
-        """R A of what is made at the points, over all modes."""
+        """R A of the expressions at the points, over all modes."""
         found: dict[Key, np.ndarray] = {}
         for term, acts in zip(terms, acting(terms, self.modes, False), strict=True):
             vector = self.changes[:, :, term.row] * (term.weight.number * acts)[:, None]
@@ -126,6 +126,6 @@ def _clean(mix: np.ndarray) -> np.ndarray:
 
 
 def _place(key: Key) -> tuple[tuple[int, int], str]:
-    """The order of what is made at the points: products of two first."""
+    """The order of expressions at the points: products of two first."""
     made, constants = key
     return (made if isinstance(made, tuple) else (LAST, LAST)), repr(constants)

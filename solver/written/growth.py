@@ -1,7 +1,7 @@
 """Finds linear parts that amplify ever shorter waves ever faster, so that no solution depends on its start.
 
 Such a text has a wrong sign more often than not: −ν∇²u for ν∇²u. Whatever the grid, its shortest waves grow first, and
-more points make it worse. Waves in a band may grow, as those of Kuramoto–Sivashinsky do.
+more points make it worse. Waves in a band may grow, as in Kuramoto–Sivashinsky.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def fastest_growth(linear: Linear, reduced: Reduced, numbers: Mapping[str, Any],
     """The largest rate at which waves of |k| = `k_max` grow, of an L that grows without bound; None for any other L.
 
     L grows without bound along a direction where the real part of an eigenvalue of L(k) is positive at a very large k,
-    and larger at twice that. One that does, but damps all waves of `k_max`, is none here: a grid never sees it.
+    and larger at twice that. One that does, but damps all waves of `k_max`, is allowed: a grid never sees it.
 
     Args:
         linear: L.
-        less: the system that it belongs to.
+        reduced: the system that it belongs to.
         numbers: every parameter of the text, by name: numbers, or arrays of them.
         k_max: the largest wavenumber of the grid [1/length].
     """

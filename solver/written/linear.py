@@ -1,7 +1,7 @@
-"""The linear part of right-hand sides: what is of degree one in the fields, with the same coefficients everywhere.
+"""The linear part of right-hand sides: the terms of degree one in the fields, with the same coefficients everywhere.
 
 It becomes a symbol for each pair of a row and a scalar that it acts on: an expression in which the scalar is 1, ∂ along
-an axis means i k, and `lap` for −k². What is left is for a plan.
+an axis means i k, and `lap` for −k². The rest is for a plan.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class NoSlope(Exception):
 def coefficient(node: Node, scalar: Node) -> Node:  # noqa: C901 (one case for each kind of node)
     """∂ node/∂ scalar: of a linear expression the symbol by which it holds the scalar.
 
-    Of |f|, f*, and the real and imaginary part it is that of f, which has the same modulus or a larger one.
+    Of |f|, f*, and the real and imaginary part it is the size of f, which has the same modulus or a larger one.
 
     Raises:
         NoSlope: a function whose derivative is not known here.

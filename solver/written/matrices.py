@@ -102,11 +102,11 @@ def linear_operator(reduced: Reduced, rows: Mapping[Row, Node] | None = None) ->
     """L in its plainest form on fields that meet the constraints.
 
     What acts on each scalar by itself and keeps the constraints stays out of the projection, so that it damps what
-    rounding leaves beside them, too.
+    rounding leaves next to them, too.
 
     Args:
-        less: the system.
-        rows: other linear right-hand sides than those of the system.
+        reduced: the system.
+        rows: other linear right-hand sides than the system's.
 
     Raises:
         WrittenError: a constraint that the linear part breaks, and that no unknown keeps.

@@ -68,7 +68,7 @@ def _plain_power(base: str, exponent: str, holds: bool) -> str:
 
 
 def _plain_product(left: str, right: str) -> str:
-    """Beside each other: operators close to a single letter, other factors with a space."""
+    """Factors side by side: operators close to a single letter, other factors with a space."""
     return left + right if right[0] in "∇|⟨" and CLOSE.fullmatch(left) else f"{left} {right}"
 
 

@@ -1,7 +1,7 @@
 """Bodies and sponges in a text: `penalise(u)` becomes −r u + s, with r and s functions at the points.
 
 r(x, t) = Σ χ/η is how strongly they draw the velocity u towards theirs, and s = Σ (χ/η) u_s, which is left out where
-all are at rest. What the functions are is told when a text is carried out; here they are names.
+all are at rest. The functions are known when a text is carried out; here they are names.
 
 `penalise(c, diffusivity)` of a scalar is what each body and sponge says of it: −r_c c + s_c, with r_c = Σ χ/η and
 s_c = Σ (χ/η) v over those in which it has a value v, and κ g·∇c, with g = Σ ∇ψ/ψ over those whose surface it does not

@@ -31,7 +31,7 @@ def lines_without(lines: Iterable[Line], names: frozenset[str]) -> list[Line]:
 
 
 def table_without(table: Mapping[str, Node], names: frozenset[str]) -> tuple[dict[str, Node], frozenset[str]]:
-    """Named expressions without some names; and these names with those of expressions of which nothing is left.
+    """Named expressions without some names; and these names with the names of expressions that became empty.
 
     Later expressions may hold the names of earlier ones.
     """

@@ -73,7 +73,7 @@ def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
 
 
 def apart(symbol: Node) -> tuple[int, Node]:
-    """The number of derivatives in a symbol, and what is left of it without them."""
+    """The number of derivatives in a symbol, and the symbol without them."""
     layer = outermost(symbol, ())
     if layer is None:
         return 0, symbol

@@ -43,7 +43,7 @@ def read_line(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> Line:
         functions: the user's functions by name, in addition to the functions of the language.
 
     Raises:
-        WrittenError: the message shows the place in the text, and says what is needed there.
+        WrittenError: the message shows the place in the text, and names the form needed there.
     """
     text = _one_line(text)
     signs = [match.start() for match in EQUALS.finditer(text)]
@@ -68,7 +68,7 @@ def read_expression(text: Any, functions: Mapping[str, Word] = NO_FUNCTIONS) -> 
 
 
 def _one_line(text: Any) -> str:
-    """The text without line breaks; raises WrittenError where it is none, or too long or deep to be read."""
+    """The text without line breaks; raises WrittenError for other values, or too long or deep a text."""
     if not isinstance(text, str):
         raise Place(repr(text)[:80], 0, 0).error(f"{type(text).__name__} is no text: an equation in quotes is needed")
     text = re.sub(r"\s", " ", text).rstrip()
@@ -151,7 +151,7 @@ class _Reader:
         raise place.error("this is no part of the language: + - * / ** @, calls, components and numbers are")
 
     def joined(self, kind: Any, left: Node, right: Node, place: Place) -> Node:
-        """Two factors; signs of the first, which bind more tightly for Python, are those of the whole."""
+        """Two factors; signs of the first, which bind more tightly for Python, become signs of the whole."""
         if kind is Quotient and isinstance(right, Number) and right.value == 0:
             raise place.error("a division by zero")
         if isinstance(left, Negative):
@@ -183,7 +183,7 @@ class _Reader:
         return Sum((self.node(left), *reversed(terms)), place=place)
 
     def call(self, given: ast.Call, place: Place) -> Node:
-        """A call of a word by its name; raises WrittenError where there is none, or with other arguments."""
+        """A call of a word by its name; raises WrittenError for an unknown word or other arguments."""
         if not isinstance(given.func, ast.Name):
             needed = "; a product is written with *" if isinstance(given.func, ast.Constant) else ""
             raise place.error(f"only operators and functions are called, by their names{needed}")

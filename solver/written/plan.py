@@ -1,7 +1,7 @@
-"""A plan: which scalars are taken to the points, what is multiplied there, and what becomes of the products.
+"""A plan: the scalars taken to the points, the products there, and the use of the products.
 
 Inner fields are linear in the fields: one inverse transform takes each to the points. Products are functions of these
-at each point: one forward transform takes each back. What is left is linear in the products, mode by mode. Where an
+at each point: one forward transform takes each back. The rest is linear in the products, mode by mode. Where an
 operator has acted on a product that is needed inside another one, the result is an inner field of a later level.
 """
 
@@ -27,7 +27,7 @@ class Plan(Generic[Row]):
     Args:
         inner: the scalars that are taken to the points: linear in the fields, and in products of lower levels.
         products: the scalars that are taken back: functions of inner fields, parameters and coordinates at a point.
-        rows: the right-hand sides, linear in the fields and in products; a constant in them is that of the mean mode.
+        rows: the right-hand sides, linear in the fields and in products; a constant in them belongs to the mean mode.
     """
 
     inner: tuple[Node, ...]
@@ -67,7 +67,7 @@ class Plan(Generic[Row]):
 
 
 def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:
-    """The plan that does what is in the text: no identity is used, so that aliasing is that of the text, too.
+    """The plan that does what is in the text: no identity is used, so that aliasing is the text's, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
     product.
@@ -75,7 +75,7 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Co
     Args:
         rows: the right-hand sides, written out in components.
         fields: names of what they are functions of: fields and unknowns.
-        apart: those of them that no inner field holds beside others: complex ones, beside real ones.
+        apart: the fields that no inner field holds together with others: complex fields among real ones.
     """
     planner = Planner(fields, apart)
     in_modes = {row: planner.in_modes(node) for row, node in rows.items()}
@@ -159,5 +159,5 @@ class Planner:
 
 
 def _numbered(slots: dict[Node, int], node: Node, holds: str) -> Node:
-    """The slot of a node: its own, or that of an equal one."""
+    """The slot of a node: its own, or the slot of an equal node."""
     return Slot(holds, slots.setdefault(node, len(slots)))

@@ -79,7 +79,7 @@ class Problem:
     def minimal(
         self, pairs: tuple[Pair, ...], keys: Sequence[Callable[[Pair], Any]], needed: int
     ) -> list[tuple[Pair, ...]]:
-        """Sets of products of which none can be dropped: what is left when they are dropped in several orders."""
+        """Sets of products of which none can be dropped: the rest when they are dropped in several orders."""
         if pairs not in self._minimal:
             found = dict.fromkeys(self._dropped(pairs, key) for key in keys)
             self._minimal[pairs] = sorted(found, key=len)[:needed]

@@ -40,7 +40,7 @@ class Rate:
     Args:
         speeds: along each axis [length/time], as expressions in inner fields of the plan's only level; None where a
             disturbance is not carried.
-        reaction: [1/time], in place of speeds; beside them that of linear terms outside of L, or None.
+        reaction: [1/time], in place of speeds; with them the rate of linear terms outside of L, or None.
         coefficients: numbers that are in these expressions by name: pairs of symbols, of which the product at a
             large wavenumber along an axis is taken, divided by that wavenumber to the power of the order.
     """
@@ -292,7 +292,7 @@ def _of_two(a: Node, b: Node, c: Node, d: Node) -> Node:
 
 
 def _coupled(entries: Entries, scalars: Sequence[Node]) -> list[list[Node]]:
-    """Scalars that act on each other, there and back: eigenvalues are those of these groups."""
+    """Scalars that act on each other, there and back: eigenvalues belong to these groups."""
     reached = {s: {s} for s in scalars}
     for _ in scalars:
         for row, column in entries:

@@ -96,7 +96,7 @@ def _parts(node: Node, names: Collection[str]) -> Parts | None:
 
 
 def _joined(node: Node, parts: list[Parts]) -> Parts:
-    """The parts of a sum, a negative, a product or a quotient, from those of what it is made of."""
+    """The parts of a sum, a negative, a product or a quotient, from the parts of its operands."""
     if isinstance(node, Sum):
         return plus(re for re, _ in parts), plus(im for _, im in parts)
     if isinstance(node, Negative):

@@ -50,7 +50,7 @@ def report(text: Text, derived: Derivation, dimensions: int) -> list[tuple[str, 
 
 
 def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:
-    """The transforms of a plan, beside those that are in the text."""
+    """The transforms of a plan, compared with the text's."""
     (inverse, forward), (more_inverse, more_forward) = plan.transforms, written.transforms
     beside = "as written" if plan == written else f"as written {more_inverse} and {more_forward}"
     lines = [f"{inverse} inverse and {forward} forward transforms for each right-hand side ({beside})"]
@@ -61,7 +61,7 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
 
 
 def _terms(text: Text, reduced: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
-    """The terms that L holds, and those of degree one that it does not, each with the reason."""
+    """The terms that L holds, and the other terms of degree one, each with the reason."""
     system, inside, outside = text.system, [], []
     fields = set(system.fields)
     for line in (read_line(written, text.words) for written in text.write):
@@ -77,7 +77,7 @@ def _terms(text: Text, reduced: Reduced) -> tuple[list[str], list[tuple[str, str
 
 
 def _of_line(line: Line) -> list[Node]:
-    """The terms of a line that stand beside a rate of change, as they would on the right."""
+    """The terms of a line on the side of a rate of change, as they would be on the right."""
     sides = [(line.left, -1), (line.right, 1)]
     terms = [(term, sign) for side, sign in sides for term in (side.terms if isinstance(side, Sum) else (side,))]
     holds_rate = any(term.calls("dt") for term, _ in terms)

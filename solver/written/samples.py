@@ -80,10 +80,10 @@ class Multilinear:
     """Values of expressions, by the factors whose amplitudes they hold.
 
     Args:
-        less: the system.
+        reduced: the system.
         samples: modes and amplitudes of each factor.
         plan: gives the expressions of slots.
-        functions: amplitudes of what is no polynomial, by its expression in the fields.
+        functions: amplitudes of expressions that are no polynomials, by its expression in the fields.
     """
 
     def __init__(

@@ -31,14 +31,14 @@ MODES = 60  # that forward transforms are counted on
 def cheapest_plan(reduced: Reduced) -> Plan[Row]:
     """The plan with the fewest transforms that is found, for fields that meet the constraints.
 
-    Its rates of change are those of the rest of the system. Aliasing of products of two may differ from the text's: a
-    dealiasing rule that is exact for these makes both equal.
+    Its rates of change equal the rates of the rest of the system. Aliasing of products of two may differ from the
+    text's: a dealiasing rule that is exact for these makes both equal.
 
     Args:
-        less: a system without unknowns.
+        reduced: a system without unknowns.
 
     Returns:
-        A plan for the rows of `less.rest`, with no more transforms than the plan as written.
+        A plan for the rows of `reduced.rest`, with no more transforms than the plan as written.
     """
     written = plan_as_written(reduced.rest, reduced.system.fields)
     for found in _Planned(reduced).plans():

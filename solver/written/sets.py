@@ -1,7 +1,7 @@
 """Which inner fields: sets of them, the cheapest first, until no set can need fewer transforms.
 
 A set that is too small rules out all that is in it. In one that is large enough, products are dropped while the others
-suffice, in several orders, and the forward transforms of what is left are counted. Where there are too many sets to try
+suffice, in several orders, and the forward transforms of the rest are counted. Where there are too many sets to try
 all, one is changed step by step.
 """
 
@@ -102,7 +102,7 @@ class SetSearch:
         return [i for b, block in enumerate(self.blocks) if chosen >> b & 1 for i in block]
 
     def _order(self, chosen: int) -> tuple[float, float]:
-        """The most derivatives in a scalar of a set, and those of all."""
+        """The most derivatives in a scalar of a set, and the derivatives of all."""
         orders = [self.choice.inner[i].order for i in self._scalars(chosen)]
         return max(orders, default=0.0), sum(orders)
 

@@ -1,4 +1,4 @@
-"""Plans that were found before, kept by what they are plans of: those of the library, and those of a run.
+"""Plans that were found before, by the key of their system: plans of the library, and plans of a run.
 
 A plan is a fact of a run: a search on another processor may round otherwise and find another one of equal cost, with
 which the same numbers would not come out. So what was found once is used again.

@@ -59,7 +59,7 @@ class Layer(NamedTuple):
 
 
 def outermost(node: Node, fields: Collection[str]) -> Layer | None:
-    """The layer that stands outermost in an expression of the named fields; None if there is none."""
+    """The outermost layer of an expression of the named fields; None without one."""
     match node:
         case Negative(of):
             return Layer("constant", of, minus)
@@ -148,7 +148,7 @@ class Modes(ABC):
 
     @abstractmethod
     def divided(self, above: Any, below: Any, size: Any) -> Any:
-        """A quotient, and 0 where what is below is no larger than rounding leaves of terms of this size."""
+        """A quotient, and 0 where the denominator is no larger than rounding leaves of terms of this size."""
 
     def value(self, symbol: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of a symbol at each mode."""
@@ -214,7 +214,7 @@ def mean_axes(node: Call) -> tuple[int, ...]:
 
 
 class RandomModes(Modes):
-    """Modes and parameters drawn at random, to ask whether symbols vanish or are equal: those of a few modes tell.
+    """Modes and parameters drawn at random, to ask whether symbols vanish or are equal: a few modes suffice.
 
     ∂ means a real number instead of i k: an identity that holds for the ones holds for the others.
 

@@ -59,7 +59,7 @@ class System:
 
     @property
     def complex_names(self) -> set[str]:
-        """Names of what is complex."""
+        """Names of complex kind."""
         return {name for name, kind in self.kinds.items() if kind.is_complex}
 
     @property
@@ -126,7 +126,7 @@ def without_gauges(
     """Lines without gauges, `integ(p) = 0`, and without the constants that are in constraints to make room for them.
 
     In a periodic box the mean of an unknown is zero where nothing else is said, so that Dedalus' tau terms, as in
-    `div(u) + tau_p = 0`, are zero. Such a constant stands once in the text, as a term of its own beside others.
+    `div(u) + tau_p = 0`, are zero. Such a constant occurs once in the text, as a term of its own among others.
 
     Raises:
         WrittenError: an `integ` elsewhere, or one such constant more than there are gauges.
@@ -191,7 +191,7 @@ def _sides(lines: Iterable[Line]) -> list[Node]:
 
 
 def _free_names(nodes: Iterable[Node], declared: set[str]) -> list[str]:
-    """Names that nothing declares, in their order; those of causes are no names of the system."""
+    """Names that nothing declares, in their order; names of causes are no names of the system."""
     return list(dict.fromkeys(name.name for node in nodes for name in _names(node) if name.name not in declared))
 
 
@@ -300,7 +300,7 @@ def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Pl
 
 def _refuse_rates(node: Node, where: str) -> None:
     for rate in node.calls("dt"):
-        raise rate.place.error(f"dt stands {where}")
+        raise rate.place.error(f"dt may be {where}")
 
 
 def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
@@ -310,7 +310,7 @@ def _changed(line: Line, fields: Mapping[str, str]) -> set[str]:
 
 
 def _check_rates(system: System) -> None:
-    """Each field has one equation, what is on the left is linear, and every unknown is used."""
+    """Check that each field has one equation, left-hand sides are linear, and every unknown is used."""
     moving = {*system.fields, *system.unknowns}
     equations: dict[str, Line] = {}
     for line in system.lines:
@@ -333,7 +333,7 @@ def _check_rates(system: System) -> None:
 def _check_left(line: Line, system: System) -> None:
     """The operand of a dt on the left: fields, no unknowns, and no other dt."""
     for rate in line.left.calls("dt"):
-        _refuse_rates(rate.arguments[0], "once, not within another dt")
+        _refuse_rates(rate.arguments[0], "used once, not within another dt")
         names = _names(rate)
         for name in names:
             if name.name in system.unknowns:

@@ -1,7 +1,7 @@
-"""Right-hand sides, taken apart into terms: number · constants · symbol(what is made at the points).
+"""Right-hand sides, taken apart into terms: number · constants · symbol(product at the points).
 
 A term that multiplies two fields, with operators before and after, may be written in another way: a search for a plan
-does that. What is made at the points by any other term stays as it is written.
+does that. Any other expression at the points stays as it is written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST_DENOMINATOR = 48
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant: a number, and what is not a plain one, such as parameters.
+    """A constant: a number times functions of parameters.
 
     Args:
         number: a fraction with a small denominator, as a float.
@@ -43,7 +43,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Term:
-    """weight · symbol(what is made at the points) in one row.
+    """weight · symbol(product at the points) in one row.
 
     Args:
         row: index of the right-hand side.
@@ -106,8 +106,8 @@ def weight_of(node: Node) -> Weight:
 class Terms:
     """All terms of right-hand sides that are written out in components.
 
-    `quadratic` holds those of two linear factors, `others` those that are made at the points as they are written, and
-    `kept`, by row, what is worked out mode by mode or only stands where it is written.
+    `quadratic` holds products of two linear factors, `others` terms that are made at the points as they are written,
+    and `kept`, by row, terms that are worked out mode by mode or stay where they are written.
     """
 
     def __init__(self, rows: Sequence[Node], fields: Collection[str]) -> None:

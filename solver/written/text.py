@@ -35,7 +35,7 @@ class Text:
     Args:
         write: the equations, one `=` in each.
         fields: rank of each field by name: this and the other tables as mappings, or as pairs.
-        unknowns: rank of what is neither stored nor given a start.
+        unknowns: rank of each unknown, which is neither stored nor given a start.
         define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         units: units of each field where they are known, and of each column whose units do not follow from them.
@@ -47,8 +47,8 @@ class Text:
         series: further columns of the series, by name: texts whose means over the box are reported, or what is made
             of `mean(f)`, `max(f)`, `min(f)` and columns before them.
         invariants: quadratic forms of the fields that move between scales, as energies; the energies if None.
-        vectors: further vectors that diagnostics are asked for, as the velocity of a stream function: texts by name.
-        spectra: columns that are quadratic in the fields, whose spectra are of interest beside those of energies and
+        vectors: further vectors for diagnostics, as the velocity of a stream function: texts by name.
+        spectra: columns that are quadratic in the fields, whose spectra are of interest, in addition to energies and
             invariants.
         conserved: columns without whose drift since the start the series is not complete; or densities by name, of
             what need not be a column.
@@ -126,7 +126,7 @@ class Text:
             refuse_no_name("conserved", name)
 
     def _check_beside(self) -> None:
-        """Refuse what is conserved or has a spectrum and is no column, and limits that are none."""
+        """Refuse `conserved` and `spectra` that name no column, and wrong limits."""
         default = names_of_squares([name for name, _ in self.fields])
         energies = default if self.energies is None else [name for name, _ in self.energies]
         columns = [*energies, *(name for name, _ in self.series)]
@@ -154,7 +154,7 @@ class Text:
 
     @property
     def penalised(self) -> str:
-        """The velocity that `penalise` is called of, as text; empty where it is called of none."""
+        """The velocity that `penalise` is called of, as text; empty without `penalise`."""
         return _penalised(self)
 
     @property
@@ -229,13 +229,13 @@ class Text:
 
     @property
     def is_mixed(self) -> bool:
-        """True if some of its fields are real and some are complex; their transforms are those of the text."""
+        """True if some of its fields are real and some are complex; their transforms are the text's."""
         return self.system.is_mixed
 
 
 @cache
 def _penalised(text: Text) -> str:
-    """The velocity that `penalise` is called of, as text; empty where it is called of none."""
+    """The velocity that `penalise` is called of, as text; empty without `penalise`."""
     read = [read_line(line, text.words) for line in text.write if WORD in line]
     found = {node for line in read for node in called(line)}
     if len(found) > 1:

@@ -1,4 +1,4 @@
-"""An expression as a tree: names and numbers, what joins them, and what is applied to them.
+"""An expression as a tree: names, numbers, and operators on them.
 
 Nodes are immutable and compare by what they say, not by where they are in the text, so that two equal expressions are
 one key in a dictionary.
@@ -55,7 +55,7 @@ class Node:
         return tuple(below)
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, each before what is below it."""
+        """This node and all below it, each before its operands."""
         waiting: list[Node] = [self]
         while waiting:
             node = waiting.pop()

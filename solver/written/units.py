@@ -1,4 +1,4 @@
-"""Units of what a text declares, read off those of its fields: the terms of an equation have the same.
+"""Units of a text's names, from the units of its fields: the terms of an equation have the same.
 
 A parameter has the units that make its term like the others. Where terms cannot be alike, a length or a time of the
 equations is 1: then lengths and times have no units, and nothing is said of parameters.
@@ -51,7 +51,7 @@ def units(
         columns: expressions that are averaged or reduced, by name; they may name columns before them.
 
     Returns:
-        The units by name, of those that are told.
+        The known units by name.
     """
     of_fields = {name: parsed(text) for name, text in given.items()}
     known: dict[str, Unit] = dict(of_fields)
@@ -79,7 +79,7 @@ def _differ(terms: Iterable[Node], known: Mapping[str, Unit], wanted: set[str]) 
 
 
 def _without_scales(unit: Unit) -> Unit:
-    """Units of what is measured in lengths and times that are 1."""
+    """Units of quantities whose lengths and times are 1."""
     return {base: power for base, power in unit.items() if base not in ("length", "time")}
 
 
@@ -89,7 +89,7 @@ def _is_told(unit: Unit | None, wanted: set[str]) -> bool:
 
 
 def _one_more(terms: Iterable[list[Node]], known: dict[str, Unit], wanted: set[str]) -> bool:
-    """Find the units of one more name, from a term whose only unknown it is beside one that is known."""
+    """Find the units of one more name, from a term whose only unknown it is and another that is known."""
     for parts in terms:
         found = [unit for unit in (_of(part, known, wanted) for part in parts) if unit is not None]
         settled = [unit for unit in found if _is_told(unit, wanted)]
@@ -112,7 +112,7 @@ def _terms(node: Node) -> list[Node]:
 
 
 def _of(node: Node, known: Mapping[str, Unit], wanted: set[str]) -> Unit | None:  # noqa: C901 (one case for each kind)
-    """The units of an expression, names that are wanted among the bases; None where they cannot be told."""
+    """The units of an expression, names that are wanted among the bases; None where they are unknown."""
     again = lambda part: _of(part, known, wanted)  # noqa: E731
     match node:
         case Number():
@@ -163,7 +163,7 @@ def _called(function: str, arguments: tuple[Node, ...], of: list[Unit | None], w
 
 
 def _alike(of: list[Unit | None], wanted: set[str]) -> Unit | None:
-    """The units of terms that are added: those of the first that tells them."""
+    """The units of terms that are added, from the first term with known units."""
     known = [unit for unit in of if unit is not None]
     told = [unit for unit in known if _is_told(unit, wanted)]
     return next(iter([*told, *known]), None if of else NONE)

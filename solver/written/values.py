@@ -33,7 +33,7 @@ class Forms:
 
 
 def apart(system: System) -> Collection[str]:
-    """The complex fields, where there are real ones beside them."""
+    """The complex fields, where there are real ones too."""
     return system.complex_names if system.is_mixed else ()
 
 
@@ -96,7 +96,7 @@ def refuse_complex_of_real(plan: Plan[Any], system: System) -> None:
 
 
 def refuse_both_kinds(nodes: Iterable[Node], system: System) -> None:
-    """Refuse what is taken mode by mode from real and complex fields together.
+    """Refuse expressions that take real and complex fields together mode by mode.
 
     Raises:
         WrittenError: the message shows the expression, and says how it is written.
@@ -115,7 +115,7 @@ def refuse_coupling(linear: Linear, changes: Mapping[Node, Node], reduced: Reduc
     Args:
         linear: the linear operator.
         changes: other terms of each scalar's rate of change, in slots of products.
-        less: the system without its unknowns.
+        reduced: the system without its unknowns.
 
     Raises:
         WrittenError: the message shows the equation, and says how the term is written.

@@ -65,9 +65,9 @@ def without_parameters(text: Text, names: frozenset[str]) -> Text:
 
 
 def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:
-    """Columns that make sense in so many dimensions; one that makes sense in none stays, and is refused for what it is.
+    """Columns that make sense in so many dimensions; one that makes sense in no dimension stays, and is refused later.
 
-    So a helicity stands beside an enstrophy, which is a scalar in two dimensions alone.
+    So a helicity may be declared with an enstrophy, which is a scalar in two dimensions alone.
     """
     system, names = text.system, {name: SCALAR for name, _ in [*(text.energies or ()), *text.series]}
 

@@ -26,7 +26,7 @@ EQUAL = 1e-9  # relative difference of two numbers that are the same but for rou
 
 @dataclass(frozen=True)
 class Viscosity:
-    """Terms of L that damp a velocity: real, even in k, and growing with |k|; drag and waves are none.
+    """Terms of L that damp a velocity: real, even in k, and growing with |k|; drag and waves do not count.
 
     Args:
         kinematic: ν∇², the symbol of the terms that are −ν|k|² in all directions; None if no term is.

@@ -1,4 +1,4 @@
-"""The words of the language beside a system's own names: operators, functions, constants and directions."""
+"""The words of the language, without a system's own names: operators, functions, constants and directions."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_linear_term_that_depends_on_time_stays_out_of_the_linear_part():
 def test_a_speed_that_depends_on_time_tells_no_cfl_number():
     grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
     assert "depend on time" in write("dt(u) = cos(t)*u*dx(u)", {"u": "scalar"})(grid).why_no_rate
-    with pytest.raises(ValueError, match="t beside the equations"):
+    with pytest.raises(ValueError, match="t outside the equations"):
         write("dt(u) = lap(u)", {"u": "scalar"}, series={"a": "t*u"})(grid).check()
 
 

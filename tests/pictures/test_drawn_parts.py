@@ -104,7 +104,7 @@ def test_a_view_chooses_parts(sliced, view, parts):
     ("words", "message"),
     [
         (["--field", "vorticity"], "field 'vorticity': the slices have no such field"),
-        (["--plane", "xz"], "plane 'xz': the slices have none; they have x0-3_y3-3"),
+        (["--plane", "xz"], "plane 'xz': the slices lack it; they have x0-3_y3-3"),
         (["--plane", "xy", "--at", "5"], "at 5: no slice lies there; there are some at z = 0.785398"),
         (["--time", "0.31"], "time 0.31: the slices have no such time; they have t = 0, 0.2, 0.4, 0.6"),
         (["--component", "w"], "component 'w': one of x, y, z is needed"),
@@ -154,7 +154,7 @@ def test_a_film_of_a_plane(sliced, finished, tmp_path, capsys):
     assert main(["movie", str(finished), "--slices", "--output", str(target)]) == 2
     assert "the run has no slices; [output.slices] writes them" in capsys.readouterr().err
     assert main(["movie", str(sliced), "--plane", "xz", "--output", str(target)]) == 2
-    assert "plane 'xz': the slices have none" in capsys.readouterr().err
+    assert "plane 'xz': the slices lack it" in capsys.readouterr().err
 
 
 # ---- statistics -------------------------------------------------------------------------------------------------

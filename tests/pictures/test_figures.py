@@ -424,7 +424,7 @@ def test_planes_are_cut_where_they_are_asked_for(finished):
     [
         (["--field", "velocty"], "field 'velocty': the snapshots have no such field; did you mean 'velocity'?"),
         (["--component", "w"], "component 'w': one of x, y, z is needed"),
-        (["--field", "q_criterion", "--component", "x"], "component 'x' of a scalar, which has none: leave it out"),
+        (["--field", "q_criterion", "--component", "x"], "component 'x' of a scalar, which has no components"),
         (["--plane", "xw"], "plane 'xw': one of xy, xz, yz is needed"),
         (["--at", "99"], "at 99: z from 0 to 6.28319 is needed"),
         (["--time", "0.31"], "time 0.31: the snapshots have no such time; they have t = 0, 0.2, 0.4, 0.6"),

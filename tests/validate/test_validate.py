@@ -22,7 +22,7 @@ def test_a_finding_holds_within_its_tolerance():
 
 def test_an_unknown_case_is_refused(capsys):
     assert main(["validate", "sod"]) == 2
-    assert "case 'sod': there is none of this name; known are" in capsys.readouterr().err
+    assert "case 'sod': no case has this name; known are" in capsys.readouterr().err
 
 
 def test_a_number_that_is_off_ends_with_1(capsys, monkeypatch):

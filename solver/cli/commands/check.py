@@ -92,7 +92,7 @@ def _warnings(run: assemble.Assembly) -> list[str]:
 
 
 def _analysis(run: assemble.Assembly) -> Any:
-    """The `solver.plan.AnalysisPlan` of the devices that analyse; None if there are none."""
+    """The `solver.plan.AnalysisPlan` of the devices that analyse; None without such devices."""
     from solver.plan import plan_analysis
 
     if run.analyse is None:

@@ -43,7 +43,7 @@ def _data_set_at(path: Path) -> Path:
     """The folder of a data set, or the one in the directory of an ensemble.
 
     Raises:
-        ConfigError: there is none, or several.
+        ConfigError: no data set is found, or several.
     """
     if (path / MANIFEST).is_file() or (path / "data").is_dir():
         return path

@@ -64,7 +64,7 @@ def _values(path: Path) -> dict[str, dict[str, str]]:
 
 
 def facts(directory: RunDirectory) -> dict[str, Any]:
-    """The content of `--json` for a run: times in seconds, None (null) for what is not known."""
+    """The content of `--json` for a run: times in seconds, None (null) for unknown numbers."""
     table, now, holder = read_toml(directory.run_file), run_status(directory), _holder(directory)
     hours, platform = device_hours(directory)
     return {
@@ -91,7 +91,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _holder(directory: RunDirectory) -> dict[str, Any]:
-    """Content of the lock of the process that is running it now; empty if there is none."""
+    """Content of the lock of the process that is running it now; empty without such a process."""
     holder = read_holder(directory)
     return holder if is_alive(holder) else {}
 
@@ -157,7 +157,7 @@ def _bodies_of(table: dict[str, Any]) -> dict[str, str]:
 
 
 def _obstacles(section: dict[str, Any]) -> str:
-    """The only body or sponge, or those of a section by name."""
+    """The only body or sponge, or the bodies of a section by name."""
     is_only = not all(isinstance(value, dict) for value in section.values())
     named = {"": section} if is_only else section
     return "; ".join(f"{name}: {_obstacle(table)}" if name else _obstacle(table) for name, table in named.items())

@@ -15,7 +15,7 @@ from solver.pictures import View
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR`, and what is shown."""
+    """`DIR`, and the choice of a field and a plane."""
     parser.add_argument("directory", help="a run's directory")
     add_view(parser)
     parser.add_argument("--slices", action="store_true", help="film slices/: its first plane by default")

@@ -19,7 +19,7 @@ FIGURES = "figures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`DIR`, and what is drawn."""
+    """`DIR`, and the choice of fields, planes and times."""
     parser.add_argument("directory", help="a run's directory, or an ensemble's")
     add_view(parser)
     parser.add_argument("--time", type=float, metavar="T", help="time of the snapshot to draw; every one if not given")
@@ -91,7 +91,7 @@ def _draw_chosen(directory: RunDirectory, folder: Path, view: View) -> None:
     """Draw the parts of snapshots, slices and mean fields that the view chooses.
 
     Raises:
-        ConfigError: the run has none of these files.
+        ConfigError: the run has no such files.
         ValueError: none of them has what the view chooses.
     """
     drawn, errors = [], {}

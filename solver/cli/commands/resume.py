@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
-    """A new run whose fields, time and forcing are those of a checkpoint."""
+    """A new run whose fields, time and forcing come from a checkpoint."""
     config = assemble.read_run_file(
         directory.run_file, [*options.overrides, *_start(directory, options)], prepare=jax_for("auto")
     )

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _profile(config: Config, directory: RunDirectory, steps: int | None) -> Any:
-    """The `solver.simulation.Profile` that was asked for; None if none was."""
+    """The `solver.simulation.Profile` of the command line; None without one."""
     if steps is None:
         return None
     if steps < 1:

@@ -11,7 +11,7 @@ from solver.config import ConfigError, json_schema
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
+    """Add no arguments: the command takes none."""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             f"devices.groups = {config.devices.groups}: tune takes all devices for steps; leave groups out"
         )
     if not config.time.end > 0:
-        raise ConfigError(f"time.end = {config.time.end:g}: a run without steps has none to time")
+        raise ConfigError(f"time.end = {config.time.end:g}: a run without steps cannot be timed")
     address = (options.coordinator, options.processes, options.process)
     from solver.cli.job import join_job
     from solver.cluster import LOGGER, find_launch, report, start_log

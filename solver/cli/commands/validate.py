@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     known = cases()
     for name in options.names:
         if name not in known:
-            raise ConfigError(f"case {name!r}: there is none of this name{nearest(name, known)}")
+            raise ConfigError(f"case {name!r}: no case has this name{nearest(name, known)}")
     cores = available_cores(os.environ, Launch("validate"))
     set_up_jax(options.platform, cores if forced_cpu_devices(os.environ) is None else None)
     jax.config.update("jax_enable_x64", True)
