@@ -54,8 +54,10 @@ def with_time(state: State, equation: AnyEquation, config: Config, start: FromRu
     manifest = read_manifest(path)
     warn_of_other_exchanges(path.name, manifest, equation.exchange_rounding)
     before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
-    beside = {name: _added(name, state.field[name].shape, manifest, config, before) for name in equation.beside()}
-    return with_time_of(manifest, state, _same_forcings(config, before), beside)
+    added = {
+        name: _added(name, state.field[name].shape, manifest, config, before) for name in equation.companions_by_name()
+    }
+    return with_time_of(manifest, state, _same_forcings(config, before), added)
 
 
 def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:

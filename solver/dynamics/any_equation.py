@@ -197,7 +197,7 @@ class AnyEquation(eqx.Module):
             name: spaces[name].coefficients if storage.holds == "modes" else spaces[name].values
             for name, storage in self.field_storage().items()
         }
-        if not self.beside():
+        if not self.companions_by_name():
             return fields
         return {**fields, **jax.eval_shape(lambda fields: companions_at_start(self, fields), fields)}
 
@@ -239,7 +239,7 @@ class AnyEquation(eqx.Module):
         """Forcings by field name; none for an equation that has no place for them."""
 
     @abstractmethod
-    def beside(self) -> dict[str, Companion]:
+    def companions_by_name(self) -> dict[str, Companion]:
         """Companions of the fields, by name; the energy budget, which nothing reads, is not among them."""
 
     @abstractmethod

@@ -102,7 +102,7 @@ class Equation(AnyEquation):
         for space in self.spaces.values() if self.grid.layout.shifts_phase else ():
             if not space.moves_points:
                 raise ValueError(f"dealias {self.grid.dealias!r}: field {space.name} is of {space}, which cannot shift")
-        for name in together({BUDGET: EnergyBudget()}, self.beside()):
+        for name in together({BUDGET: EnergyBudget()}, self.companions_by_name()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
         self._check_forcings()
@@ -234,7 +234,7 @@ class Equation(AnyEquation):
         bodies = self.report.bodies
         return {} if bodies is None else bodies.forces(fields, t)
 
-    def beside(self) -> dict[str, Companion]:
+    def companions_by_name(self) -> dict[str, Companion]:
         obstacles, given = self.obstacles, together(self.own_companions(), named_companions(self.companions))
         return given if obstacles is None or not obstacles.free else together({MOTION: FreeBodies()}, given)
 
@@ -366,7 +366,7 @@ class SplitEquation(AnyEquation):
     def forcings(self) -> dict[str, Any]:
         return {}
 
-    def beside(self) -> dict[str, Companion]:
+    def companions_by_name(self) -> dict[str, Companion]:
         return {}
 
     def check(self) -> None:

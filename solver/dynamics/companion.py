@@ -98,7 +98,7 @@ def together(one: Mapping[str, Companion], other: Mapping[str, Companion]) -> di
 
 def companions_at_start(equation: Any, fields: Fields) -> dict[str, Array]:
     """The numbers of an equation's companions at the start of a run from these fields, by name."""
-    return {name: companion.start(equation, fields) for name, companion in equation.beside().items()}
+    return {name: companion.start(equation, fields) for name, companion in equation.companions_by_name().items()}
 
 
 def check_companions(equation: Any) -> None:
@@ -107,7 +107,7 @@ def check_companions(equation: Any) -> None:
     Raises:
         ValueError: one whose numbers are not real, or whose rates or numbers after a step have another shape.
     """
-    for name, companion in equation.beside().items():
+    for name, companion in equation.companions_by_name().items():
         _check(name, companion, equation)
 
 

@@ -100,7 +100,7 @@ class Driven(eqx.Module):
         own = without_budget(fields)
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
-        companions = self._beside(fields)
+        companions = self._companions_among(fields)
         if not companions:
             return total
         linear = self.equation.linear().apply(self.equation.fields_alone(own))
@@ -110,9 +110,9 @@ class Driven(eqx.Module):
             total[name] = companion.rates(self.equation, y, own, changes, t).astype(y.dtype)
         return total
 
-    def _beside(self, fields: Fields) -> dict[str, Companion]:
+    def _companions_among(self, fields: Fields) -> dict[str, Companion]:
         """The companions that have an entry beside these fields."""
-        known = {**self.equation.beside(), BUDGET: EnergyBudget()}
+        known = {**self.equation.companions_by_name(), BUDGET: EnergyBudget()}
         return {name: companion for name, companion in known.items() if name in fields}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
@@ -154,13 +154,15 @@ class Driven(eqx.Module):
         }
         added = kicks(self.equation, own, self.forcing, prepared, keys)
         after = {**fields, **{name: own[name] + kick for name, kick in added.items()}}
-        for name, companion in self._beside(fields).items():
+        for name, companion in self._companions_among(fields).items():
             after[name] = companion.after_kicks(self.equation, fields[name], own, added)
         return after
 
     def to_manifold(self, fields: Fields) -> Fields:
         """As `equation.to_manifold`; what stands beside the fields is told that a step is over."""
-        done = {name: one.after_step(self.equation, fields[name]) for name, one in self._beside(fields).items()}
+        done = {
+            name: one.after_step(self.equation, fields[name]) for name, one in self._companions_among(fields).items()
+        }
         return {**fields, **done, **self.equation.to_manifold(self.equation.fields_alone(fields))}
 
     def rate(self, fields: Fields) -> Array:

@@ -153,7 +153,7 @@ def _reported(equation: AnyEquation, fields: Fields, dt: ArrayLike, t: ArrayLike
 
 def _of_companions(equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, Any]:
     """Columns of what is moved beside the fields."""
-    named = equation.beside().items()
+    named = equation.companions_by_name().items()
     return {k: v for name, one in named for k, v in one.series(equation, fields[name], fields, t).items()}
 
 
@@ -161,7 +161,7 @@ def _units_beside(equation: AnyEquation) -> dict[str, str]:
     """Units of the columns of bodies and companions."""
     bodies = equation.report.bodies
     units = {} if bodies is None else bodies.units()
-    for companion in equation.beside().values():
+    for companion in equation.companions_by_name().values():
         units |= companion.units(equation)
     return units
 

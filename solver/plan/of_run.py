@@ -26,17 +26,17 @@ class Part:
     Args:
         name: purpose of the program.
         program: compiled.
-        beside: bytes of the run's state that are held while it runs and that it is not given.
+        state_bytes: bytes of the run's state that are held while it runs and that it is not given.
     """
 
     name: str
     program: Program
-    beside: int
+    state_bytes: int
 
     @property
     def held(self) -> int:
         """Bytes on one device while it runs."""
-        return self.program.held + self.beside
+        return self.program.held + self.state_bytes
 
     @property
     def with_workspace(self) -> int:

@@ -13,7 +13,7 @@ def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
     Kernels that XLA orders between the start of an exchange and the wait for it run while it is under way. That an
     exchange slows them is left out.
     """
-    now = free = work = exchanging = waiting = beside = 0.0
+    now = free = work = exchanging = waiting = while_exchanging = 0.0
     ends: dict[str, float] = {}
     for kernel in program.kernels:
         if kernel.waits_for:
@@ -32,8 +32,8 @@ def timeline(program: Program, rates: Rates, devices: int) -> Timeline:
             took = kernel_time(kernel, rates)
             work += took
             now += took
-            beside += took if ends else 0.0
-    return Timeline(work, exchanging, waiting, beside)
+            while_exchanging += took if ends else 0.0
+    return Timeline(work, exchanging, waiting, while_exchanging)
 
 
 def kernel_time(kernel: Kernel, rates: Rates) -> float:

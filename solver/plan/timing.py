@@ -129,13 +129,13 @@ class Timeline:
         work: time of its kernels.
         exchanging: time of its collectives, each from its start.
         waiting: in which no kernel can run until an exchange has ended.
-        beside: part of `work` that is done while an exchange is under way.
+        while_exchanging: part of `work` that is done while an exchange is under way.
     """
 
     work: float
     exchanging: float
     waiting: float
-    beside: float
+    while_exchanging: float
 
     @property
     def total(self) -> float:
@@ -150,7 +150,7 @@ class Timeline:
     @property
     def placed(self) -> float:
         """Part of the work that is placed between the start of an exchange and the wait for it."""
-        return self.beside / self.work if self.work else 0.0
+        return self.while_exchanging / self.work if self.work else 0.0
 
 
 @dataclass(frozen=True)

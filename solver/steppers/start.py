@@ -128,7 +128,7 @@ def _field_storage(equation: AnyEquation) -> dict[str, Storage]:
 def _history_storage(equation: AnyEquation, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """Storage of each array of the stepper's history, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    numbers = [*equation.beside(), *([BUDGET] if budget_columns(equation) else [])]
+    numbers = [*equation.companions_by_name(), *([BUDGET] if budget_columns(equation) else [])]
     entries = {**fields, **dict.fromkeys(numbers, HOST)}
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)

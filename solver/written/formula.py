@@ -77,7 +77,7 @@ class _Writer:
             case Power(base, exponent):
                 return self.power(self.bound(base, WHOLE), exponent), RAISED_TO
             case Contraction(left, right):
-                return self.beside(left, notation.dot, right), MULTIPLIED
+                return self.infix(left, notation.dot, right), MULTIPLIED
             case Component(of, direction):
                 return notation.component(self.bound(of, WHOLE), "z" if direction == "up" else direction), WHOLE
             case Comparison(left, sign, right):
@@ -128,7 +128,7 @@ class _Writer:
         text, own = self.part(node)
         return text.join(self.notation.brackets) if own < tightness or _is_open(node) else text
 
-    def beside(self, left: Node, sign: str, right: Node) -> str:
+    def infix(self, left: Node, sign: str, right: Node) -> str:
         """Two vectors with a sign between them; one with such a sign of its own in brackets."""
         own = ("curl", "div", "cross", "outer")
         texts = [
@@ -148,7 +148,7 @@ class _Writer:
             return self.operator(name, arguments[0]), WHOLE if name == "dt" else RAISED_TO
         if name in ("cross", "outer", "dot"):
             sign = {"cross": notation.cross, "outer": notation.outer, "dot": notation.dot}[name]
-            return self.beside(arguments[0], sign, arguments[1]), MULTIPLIED
+            return self.infix(arguments[0], sign, arguments[1]), MULTIPLIED
         if name in ("fraclap", "helmholtz"):
             return self.of_laplacian(node), RAISED_TO
         if name == "abs":

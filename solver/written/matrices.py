@@ -142,15 +142,15 @@ def _along_rows(*factors: np.ndarray) -> np.ndarray:
     return np.asarray(reduce(np.matmul, map(np.abs, factors)).sum(axis=-1, keepdims=True).max(axis=0, keepdims=True))
 
 
-def _is_zero(values: np.ndarray, size: np.ndarray | float, beside: np.ndarray | float = 0.0) -> bool:
+def _is_zero(values: np.ndarray, size: np.ndarray | float, others: np.ndarray | float = 0.0) -> bool:
     """True if matrices are rounding alone.
 
     Args:
         values: `(mode, row, column)`.
         size: size of the terms that cancel in the matrices.
-        beside: size of other terms, which leave their rounding in the matrices.
+        others: size of other terms, which leave their rounding in the matrices.
     """
-    return bool(np.all(np.abs(values) <= EQUAL * size + ROUNDED * beside))
+    return bool(np.all(np.abs(values) <= EQUAL * size + ROUNDED * others))
 
 
 def _same_for_components(

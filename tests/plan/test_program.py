@@ -139,7 +139,7 @@ def test_time_of_a_step(program):
     done = timeline(program, RATES, 4)
     assert done.exchanging == pytest.approx(took)
     assert done.work == pytest.approx(LAUNCH * (2 + 2 + 3 + 4))  # two axes forward; back one, its copy and its scaling
-    assert done.beside == pytest.approx(LAUNCH)
+    assert done.while_exchanging == pytest.approx(LAUNCH)
     assert done.waiting == pytest.approx(max(0.0, took - LAUNCH))
     assert done.total == pytest.approx(done.work + done.waiting)
     assert done.covered == pytest.approx(1 - done.waiting / took)
