@@ -13,7 +13,7 @@ from solver.bodies import Obstacles
 from solver.bodies.base import known
 from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
 from solver.dynamics.companion import MOTION
-from solver.dynamics.turned import whole
+from solver.dynamics.symbol_value import whole
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
 

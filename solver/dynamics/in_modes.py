@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.at_points import FUNCTIONS
-from solver.dynamics.turned import Turned
+from solver.dynamics.symbol_value import SymbolValue
 from solver.mesh import on_gpu
 from solver.spaces import Space
 from solver.written.components import ONE
@@ -19,7 +19,7 @@ from solver.written.tree import Call, Derivative, Negative, Node, Number, Produc
 from solver.written.vocabulary import COMPARED, OPERATORS
 
 
-class TurnedModes(Modes):
+class SymbolModes(Modes):
     """Symbols whose values keep i apart; each is worked out once, or a program would be long to trace.
 
     Args:
@@ -34,20 +34,20 @@ class TurnedModes(Modes):
             self._values[symbol] = super().value(symbol)
         return self._values[symbol]
 
-    def number(self, name: str, index: tuple[int, ...]) -> Turned:
+    def number(self, name: str, index: tuple[int, ...]) -> SymbolValue:
         value = self.numbers[name]
         for i in index:
             value = value[i]
-        return Turned.of(value)
+        return SymbolValue.of(value)
 
-    def compared(self, left: Any, sign: str, right: Any) -> Turned:
-        return Turned(COMPARED[sign](*(jnp.real(Turned.of(side).whole) for side in (left, right))))
+    def compared(self, left: Any, sign: str, right: Any) -> SymbolValue:
+        return SymbolValue(COMPARED[sign](*(jnp.real(SymbolValue.of(side).whole) for side in (left, right))))
 
-    def function(self, name: str, *arguments: Any) -> Turned:
-        return Turned(FUNCTIONS[name](*(Turned.of(argument).whole for argument in arguments)))
+    def function(self, name: str, *arguments: Any) -> SymbolValue:
+        return SymbolValue(FUNCTIONS[name](*(SymbolValue.of(argument).whole for argument in arguments)))
 
 
-class GridModes(TurnedModes):
+class GridModes(SymbolModes):
     """Symbols on the modes of a space.
 
     Args:
@@ -59,58 +59,58 @@ class GridModes(TurnedModes):
         super().__init__(numbers)
         self.space, self.slopes = space, space.slopes()
 
-    def derivative(self, axis: int) -> Turned:
+    def derivative(self, axis: int) -> SymbolValue:
         if self.slopes[axis] is None:
             raise ValueError(
                 f"d{'xyz'[axis]}(…): the derivative along {'xyz'[axis]} of a field of {self.space} is none; lap(…) and "
                 "derivatives of even order are"
             )
-        return Turned(jnp.asarray(self.slopes[axis]), True)
+        return SymbolValue(jnp.asarray(self.slopes[axis]), True)
 
-    def laplacian(self) -> Turned:
-        return Turned(self.space.laplacian())
+    def laplacian(self) -> SymbolValue:
+        return SymbolValue(self.space.laplacian())
 
-    def inverse_laplacian(self) -> Turned:
-        return Turned(self.space.inverse_laplacian())
+    def inverse_laplacian(self) -> SymbolValue:
+        return SymbolValue(self.space.inverse_laplacian())
 
-    def fractional(self, power: Any) -> Turned:
+    def fractional(self, power: Any) -> SymbolValue:
         grid = self.space.fourier
-        exponent, largest = Turned.of(power).whole, grid.k_corner
+        exponent, largest = SymbolValue.of(power).whole, grid.k_corner
         relative = grid.k_squared() / largest**2
         if isinstance(exponent, float) and exponent == int(exponent):
             exponent = int(exponent)
         raised = jnp.where(relative == 0, 0, jnp.where(relative == 0, 1, relative) ** exponent)
-        return Turned(raised, scale=largest ** (2 * exponent))
+        return SymbolValue(raised, scale=largest ** (2 * exponent))
 
-    def mean(self, axes: Sequence[int]) -> Turned:
-        return Turned(self.space.mean_modes(axes))
+    def mean(self, axes: Sequence[int]) -> SymbolValue:
+        return SymbolValue(self.space.mean_modes(axes))
 
-    def divided(self, above: Any, below: Any, size: Any) -> Turned:
-        above, below, size = map(Turned.of, (above, below, size))
+    def divided(self, above: Any, below: Any, size: Any) -> SymbolValue:
+        above, below, size = map(SymbolValue.of, (above, below, size))
         vanishes = _vanishes(below, size)
         divisor = jnp.where(vanishes, 1, below.value)
         if on_gpu(self.space.grid.mesh):  # a reciprocal would be stored there; on CPUs complex division is slow
-            return Turned(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / Turned(1, below.by_i)
-        return above * Turned(jnp.where(vanishes, 0, 1 / divisor)) / Turned(1, below.by_i)
+            return SymbolValue(jnp.where(vanishes, 0, above.value / divisor), above.by_i) / SymbolValue(1, below.by_i)
+        return above * SymbolValue(jnp.where(vanishes, 0, 1 / divisor)) / SymbolValue(1, below.by_i)
 
     def vanishing(self, symbol: Sum) -> Array:
         """Marks modes that derivatives see, where a sum is no larger than rounding leaves of its terms."""
-        values = [Turned.of(self.value(term)) for term in symbol.terms]
-        below, size = Turned.of(sum(values)), Turned.of(sum(map(abs, values)))
+        values = [SymbolValue.of(self.value(term)) for term in symbol.terms]
+        below, size = SymbolValue.of(sum(values)), SymbolValue.of(sum(map(abs, values)))
         is_seen = sum(jnp.abs(jnp.asarray(slope)) for slope in self.slopes if slope is not None) > 0
         return is_seen & self.space.modes.is_kept() & _vanishes(below, size)
 
-    def mean_mode(self, number: Any) -> Turned:
+    def mean_mode(self, number: Any) -> SymbolValue:
         """A number that is the same at all points, as coefficients."""
-        return Turned.of(number) * self.mean(())
+        return SymbolValue.of(number) * self.mean(())
 
 
-def _vanishes(below: Turned, size: Turned) -> Array:
+def _vanishes(below: SymbolValue, size: SymbolValue) -> Array:
     """Whether a divisor is no larger than rounding leaves of terms of this size, at each mode."""
     return jnp.abs(below.value) <= VANISHES * size.value
 
 
-class OneMode(TurnedModes):
+class OneMode(SymbolModes):
     """Symbols at one wavenumber, of no grid.
 
     Args:
@@ -122,27 +122,27 @@ class OneMode(TurnedModes):
         super().__init__(numbers)
         self.wavenumbers, self.k_squared = wavenumbers, sum(k * k for k in wavenumbers)
 
-    def derivative(self, axis: int) -> Turned:
-        return Turned(self.wavenumbers[axis], True)
+    def derivative(self, axis: int) -> SymbolValue:
+        return SymbolValue(self.wavenumbers[axis], True)
 
-    def laplacian(self) -> Turned:
-        return Turned(-self.k_squared)
+    def laplacian(self) -> SymbolValue:
+        return SymbolValue(-self.k_squared)
 
-    def inverse_laplacian(self) -> Turned:
-        return Turned(-1 / self.k_squared)
+    def inverse_laplacian(self) -> SymbolValue:
+        return SymbolValue(-1 / self.k_squared)
 
-    def fractional(self, power: Any) -> Turned:
-        return Turned(self.k_squared ** Turned.of(power).whole)
+    def fractional(self, power: Any) -> SymbolValue:
+        return SymbolValue(self.k_squared ** SymbolValue.of(power).whole)
 
-    def mean(self, axes: Sequence[int]) -> Turned:
+    def mean(self, axes: Sequence[int]) -> SymbolValue:
         chosen = [self.wavenumbers[axis] for axis in axes] if axes else self.wavenumbers
-        return Turned(0.0 if any(chosen) else 1.0)
+        return SymbolValue(0.0 if any(chosen) else 1.0)
 
-    def divided(self, above: Any, below: Any, size: Any) -> Turned:
-        return Turned.of(above) / below
+    def divided(self, above: Any, below: Any, size: Any) -> SymbolValue:
+        return SymbolValue.of(above) / below
 
 
-class LargeMode(TurnedModes):
+class LargeMode(SymbolModes):
     """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
 
     Args:
@@ -155,27 +155,27 @@ class LargeMode(TurnedModes):
         super().__init__(numbers)
         self.sizes = [LARGE if i == axis else 0.0 for i in range(dimensions)]
 
-    def derivative(self, axis: int) -> Turned:
-        return Turned(self.sizes[axis])
+    def derivative(self, axis: int) -> SymbolValue:
+        return SymbolValue(self.sizes[axis])
 
-    def laplacian(self) -> Turned:
-        return Turned(LARGE**2)
+    def laplacian(self) -> SymbolValue:
+        return SymbolValue(LARGE**2)
 
-    def inverse_laplacian(self) -> Turned:
-        return Turned(1 / LARGE**2)
+    def inverse_laplacian(self) -> SymbolValue:
+        return SymbolValue(1 / LARGE**2)
 
-    def fractional(self, power: Any) -> Turned:
-        return Turned((LARGE**2) ** Turned.of(power).whole)
+    def fractional(self, power: Any) -> SymbolValue:
+        return SymbolValue((LARGE**2) ** SymbolValue.of(power).whole)
 
-    def mean(self, axes: Sequence[int]) -> Turned:
-        return Turned(0.0 if not axes or any(self.sizes[axis] for axis in axes) else 1.0)
+    def mean(self, axes: Sequence[int]) -> SymbolValue:
+        return SymbolValue(0.0 if not axes or any(self.sizes[axis] for axis in axes) else 1.0)
 
-    def divided(self, above: Any, below: Any, size: Any) -> Turned:
-        return Turned.of(above) / below
+    def divided(self, above: Any, below: Any, size: Any) -> SymbolValue:
+        return SymbolValue.of(above) / below
 
     def leading(self, number: Coefficient) -> Any:
         """The number that stands before the leading order."""
-        product = Turned.of(self.value(number.outer)) * Turned.of(self.value(number.inner))
+        product = SymbolValue.of(self.value(number.outer)) * SymbolValue.of(self.value(number.inner))
         return product.whole / LARGE**number.order
 
 
@@ -229,24 +229,24 @@ class Rows:
         """Whether an expression holds neither fields nor products."""
         return not any(part in self.coefficients for part in node.walk())
 
-    def term(self, node: Node) -> Turned:
+    def term(self, node: Node) -> SymbolValue:
         """A term: a number stands for its mean mode."""
         if isinstance(node, Number) and node.value == 0:
-            return Turned(0.0)
+            return SymbolValue(0.0)
         return self.modes.mean_mode(self.modes.value(node)) if self.is_number(node) else self.varying(node)
 
-    def varying(self, node: Node) -> Turned:
+    def varying(self, node: Node) -> SymbolValue:
         """An expression that is linear in fields and products."""
         if node in self.coefficients:
-            return Turned(self.coefficients[node])
+            return SymbolValue(self.coefficients[node])
         match node:
             case Sum(terms):
-                return sum(map(self.term, terms), start=Turned(0.0))
+                return sum(map(self.term, terms), start=SymbolValue(0.0))
             case Negative(of):
                 return -self.varying(of)
             case Product(left, right):
                 number, other = (left, right) if self.is_number(left) else (right, left)
-                return Turned.of(self.modes.value(number)) * self.varying(other)
+                return SymbolValue.of(self.modes.value(number)) * self.varying(other)
             case Quotient(above, below):
                 return self.varying(above) / self.modes.value(below)
             case Derivative(of, axis):
@@ -256,5 +256,5 @@ class Rows:
             case Call("cause" | "explicit", arguments):
                 return self.term(arguments[-1])
             case Call(function, (of, *others)) if function in OPERATORS:
-                return Turned.of(self.modes.value(Call(function, (ONE, *others)))) * self.term(of)
+                return SymbolValue.of(self.modes.value(Call(function, (ONE, *others)))) * self.term(of)
         raise TypeError(f"{type(node).__name__} is no part of a right-hand side")

@@ -12,7 +12,7 @@ from solver.diagnostics import co_spectrum
 from solver.diagnostics.mode_sums import ModeSum, plus, summed
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, Rows
-from solver.dynamics.turned import whole
+from solver.dynamics.symbol_value import whole
 from solver.operators import Fields
 from solver.written.elimination import named
 from solver.written.energies import Square

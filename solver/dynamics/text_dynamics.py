@@ -16,7 +16,7 @@ from solver.dynamics.at_points import SPACING, AtPoints
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.in_modes import GridModes, OneMode
 from solver.dynamics.report import Damping
-from solver.dynamics.turned import whole
+from solver.dynamics.symbol_value import whole
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
 from solver.spaces.base import ZERO_MEAN

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Turned:
+class SymbolValue:
     """`value`, or i times it. Derivatives of real symbols alternate between the two, and stay real arrays.
 
     Args:
@@ -21,9 +21,9 @@ class Turned:
     scale: Any = 1.0
 
     @classmethod
-    def of(cls, given: Any) -> Turned:
+    def of(cls, given: Any) -> SymbolValue:
         """A number or an array as it is; a number that is imaginary as i times a real one."""
-        if isinstance(given, Turned):
+        if isinstance(given, SymbolValue):
             return given
         if isinstance(given, complex) and given.real == 0 and given.imag != 0:
             return cls(given.imag, True)
@@ -35,57 +35,57 @@ class Turned:
         value = self.value if _is_one(self.scale) else self.scale * self.value
         return 1j * value if self.by_i else value
 
-    def __add__(self, other: Any) -> Turned:
-        self, other = self.scaled(), Turned.of(other).scaled()
+    def __add__(self, other: Any) -> SymbolValue:
+        self, other = self.scaled(), SymbolValue.of(other).scaled()
         if isinstance(other.value, int | float) and other.value == 0:
             return self
         if isinstance(self.value, int | float) and self.value == 0:
             return other
         if self.by_i is other.by_i:
-            return Turned(self.value + other.value, self.by_i)
-        return Turned(self.whole + other.whole)
+            return SymbolValue(self.value + other.value, self.by_i)
+        return SymbolValue(self.whole + other.whole)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Turned:
-        return self + -Turned.of(other)
+    def __sub__(self, other: Any) -> SymbolValue:
+        return self + -SymbolValue.of(other)
 
-    def __rsub__(self, other: Any) -> Turned:
+    def __rsub__(self, other: Any) -> SymbolValue:
         return -self + other
 
-    def __neg__(self) -> Turned:
-        return Turned(-self.value, self.by_i, self.scale)
+    def __neg__(self) -> SymbolValue:
+        return SymbolValue(-self.value, self.by_i, self.scale)
 
-    def __mul__(self, other: Any) -> Turned:
-        other = Turned.of(other)
+    def __mul__(self, other: Any) -> SymbolValue:
+        other = SymbolValue.of(other)
         if not (_is_one(self.scale) and _is_one(other.scale)):
             self, other = (self, other) if _is_one(self.scale) else (other, self)
-            self, other = self.scaled() * Turned(other.scale), Turned(other.value, other.by_i)
-        product = Turned(self.value * other.value, self.by_i is not other.by_i)
+            self, other = self.scaled() * SymbolValue(other.scale), SymbolValue(other.value, other.by_i)
+        product = SymbolValue(self.value * other.value, self.by_i is not other.by_i)
         return -product if self.by_i and other.by_i else product
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Turned:
-        self, other = self.scaled(), Turned.of(other).scaled()
-        quotient = Turned(self.value / other.value, self.by_i is not other.by_i)
+    def __truediv__(self, other: Any) -> SymbolValue:
+        self, other = self.scaled(), SymbolValue.of(other).scaled()
+        quotient = SymbolValue(self.value / other.value, self.by_i is not other.by_i)
         return -quotient if other.by_i and not self.by_i else quotient
 
-    def __rtruediv__(self, other: Any) -> Turned:
-        return Turned.of(other) / self
+    def __rtruediv__(self, other: Any) -> SymbolValue:
+        return SymbolValue.of(other) / self
 
-    def __pow__(self, other: Any) -> Turned:
-        return Turned(self.whole ** Turned.of(other).whole)
+    def __pow__(self, other: Any) -> SymbolValue:
+        return SymbolValue(self.whole ** SymbolValue.of(other).whole)
 
-    def __rpow__(self, other: Any) -> Turned:
-        return Turned.of(other) ** self
+    def __rpow__(self, other: Any) -> SymbolValue:
+        return SymbolValue.of(other) ** self
 
-    def __abs__(self) -> Turned:
-        return Turned(abs(self.scaled().value))
+    def __abs__(self) -> SymbolValue:
+        return SymbolValue(abs(self.scaled().value))
 
-    def scaled(self) -> Turned:
+    def scaled(self) -> SymbolValue:
         """The same with its scale multiplied in."""
-        return self if _is_one(self.scale) else Turned(self.scale * self.value, self.by_i)
+        return self if _is_one(self.scale) else SymbolValue(self.scale * self.value, self.by_i)
 
 
 def _is_one(scale: Any) -> bool:
