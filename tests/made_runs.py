@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
+from solver.io import Axis, Column, RecordsLayout, Row, own_rows
 from solver.loop import BlowUp
 
 MARKUP = '<script>document.body.remove()</script> & <b>"bold"</b> </title> ’'
@@ -117,8 +117,8 @@ def running(tmp_path):
     """A copy at an earlier moment: rows in journals, a row half written, a live holder, no end in the log."""
     folder = tmp_path / "running"
     shutil.copytree(_finished(), folder)
-    spectra = RecordsFile(folder / "spectra.h5")
-    rows, layout = spectra.rows(), spectra.layout()
+    spectra = own_rows(folder / "spectra.h5")
+    rows, layout = spectra.table().rows, spectra.layout()
     for path in (spectra.path, folder / "provenance.json"):
         path.unlink()
     spectra.append(rows[0], layout)
@@ -139,7 +139,7 @@ def record(folder, name, axes, columns, values, count=5, times=None):
         {axis: Axis(np.asarray(points, float), units) for axis, (points, units) in axes.items()},
         {column: Column(names, units, f"the {column}") for column, (names, units) in columns.items()},
     )
-    file = RecordsFile(folder / f"{name}.h5")
+    file = own_rows(folder / f"{name}.h5")
     for i, t in enumerate(0.5 * np.arange(count) if times is None else times):
         file.append(Row(10 * i, t, {name: np.asarray(values(name, t)) for name in columns}), layout)
     return file

@@ -12,18 +12,20 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from solver.config import member_name
 from solver.io.files import make_folder, partial_path, publish, write_text
+from solver.io.row_store import SERIES, record_names
+from solver.io.rows import Rows
 
 if TYPE_CHECKING:
-    from solver.io.packed_records import PackedFile, PackedRows
+    from solver.io.row_file import RowFile
 
 PACKED = "packed"  # folder in the ensemble's directory
-SERIES = "series"  # name of the file of scalars
 INDEX = "members.json"
 MEMBER = re.compile(r"member-(\d+)")
 BLOCK = 256  # members of a pack: all rows of one file are held in memory when it is rewritten
@@ -45,7 +47,7 @@ class Pack:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         self.numbers: list[int] = index["members"]
         self.generation: int = index["generation"]
-        self._files: dict[str, PackedFile] = {}
+        self._files: dict[str, RowFile] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -67,23 +69,21 @@ class Pack:
         """How the members stand, as CSV."""
         return self.folder / "status.csv"
 
-    def file(self, name: str, folder: str = "") -> PackedFile:
+    def file(self, name: str, folder: str = "") -> RowFile:
         """The file of an output; the same object each time."""
-        from solver.io.packed_records import PackedFile  # imports h5py, which is slow
+        from solver.io.row_file import RowFile  # imports h5py, which is slow
 
         path = self.folder / folder / f"{name}.h5"
-        return self._files.setdefault(str(path), PackedFile(path))
+        return self._files.setdefault(str(path), RowFile(path, shared=True))
 
-    def rows(self, member: Path, name: str = SERIES, folder: str = "") -> PackedRows:
+    def store(self, member: Path) -> PackStore:
         """The rows of a member, given by its directory."""
-        from solver.io.packed_records import PackedRows
-
         number = number_of(member)
         assert number is not None
-        return PackedRows(self.file(name, folder), number)
+        return PackStore(self, number)
 
     @property
-    def files(self) -> list[PackedFile]:
+    def files(self) -> list[RowFile]:
         """The files of all outputs."""
         folders = ["", *(path.name for path in self.folder.iterdir() if path.is_dir())]
         return [self.file(name, folder) for folder in sorted(folders) for name in record_names(self.folder / folder)]
@@ -103,6 +103,29 @@ class Pack:
     def verify(self) -> dict[Path, list[str]]:
         """Problems of each file, one line each."""
         return {path: problems for file in self.files for path, problems in file.verify().items()}
+
+
+@dataclass(frozen=True)
+class PackStore:
+    """The rows of one member in the files of a pack.
+
+    Args:
+        pack: the files.
+        number: of the member.
+    """
+
+    pack: Pack
+    number: int
+
+    def rows(self, name: str, folder: str = "") -> Rows:
+        """The rows of an output."""
+        from solver.io.row_file import RowsInFile  # imports h5py, which is slow
+
+        return RowsInFile(self.pack.file(name, folder), self.number)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Names of the outputs of arrays that have rows."""
+        return [name for name in record_names(self.pack.folder / folder) if name != SERIES]
 
 
 def pack_of(member: Path) -> Pack | None:
@@ -190,13 +213,6 @@ def number_of(member: Path) -> int | None:
     """The number of a member by the name of its directory; None of any other directory."""
     match = MEMBER.fullmatch(member.name)
     return int(match[1]) if match else None
-
-
-def record_names(folder: Path) -> list[str]:
-    """Names of the files of records in a folder, including those that are only in a journal so far."""
-    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
-    journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
-    return sorted(merged | journals)
 
 
 # ---- log --------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class Records(Output):
     @classmethod
     def file(cls, directory: RunDirectory) -> Rows:
         """Where its rows lie."""
-        return directory.record_rows(cls.name)
+        return directory.store.rows(cls.name)
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:

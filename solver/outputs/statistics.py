@@ -270,11 +270,11 @@ class Statistics(Output):
 
 
 def _file(directory: RunDirectory, name: str) -> Rows:
-    return directory.record_rows(name, directory.statistics.name)
+    return directory.store.rows(name, directory.statistics.name)
 
 
 def _record_files(directory: RunDirectory) -> list[Rows]:
-    return [_file(directory, name) for name in directory.record_names(directory.statistics.name)]
+    return [_file(directory, name) for name in directory.store.names(directory.statistics.name)]
 
 
 # ---- records ----------------------------------------------------------------------------------------------------

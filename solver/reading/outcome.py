@@ -8,6 +8,7 @@ from typing import Any
 
 from solver.config import ConfigError, member_name, read_toml
 from solver.io import (
+    SERIES,
     RunDirectory,
     is_alive,
     list_checkpoints,
@@ -105,7 +106,7 @@ def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | 
     known: list[tuple[int, float]] = []
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))
-    last = directory.series_rows().last()
+    last = directory.store.rows(SERIES).last()
     if last:
         known.append((int(last["step"]), last["t"]))
     checkpoints = [path.name for path in list_checkpoints(directory.checkpoints)]

@@ -13,7 +13,7 @@ from made_runs import record
 
 import solver as sw
 from solver.config import ConfigError
-from solver.io import RecordsFile, list_snapshots, read_series
+from solver.io import list_snapshots, read_series
 
 pytest.importorskip("xarray", reason="xarray is not installed")
 
@@ -96,7 +96,7 @@ def test_a_run_under_way(running):
     assert run.run_status.status == "running"
     assert (run.run_status.step, run.run_status.t) == (6, 0.3)
     assert run.series.sizes["t"] == 6  # of the seventh row half is written
-    journal = RecordsFile(running / "spectra.h5").journal
+    journal = running / ".spectra.h5.rows"
     assert journal.exists()
     assert run.spectra["step"].values.tolist() == [0, 2, 4, 6]
     assert run.provenance == {}

@@ -13,6 +13,7 @@ from typing import Any
 from solver.cli.directory import open_run, runs_below
 from solver.config import read_toml
 from solver.io import (
+    SERIES,
     CheckpointError,
     OtherFormat,
     RunDirectory,
@@ -220,7 +221,7 @@ def _now(directory: RunDirectory) -> str:
 
 
 def _last_row(directory: RunDirectory) -> str:
-    last = directory.series_rows().last()
+    last = directory.store.rows(SERIES).last()
     return ", ".join(f"{name} = {value:.6g}" for name, value in last.items()) or "none"
 
 
