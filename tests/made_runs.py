@@ -114,7 +114,7 @@ def empty(tmp_path):
 
 @pytest.fixture
 def running(tmp_path):
-    """A copy at an earlier moment: rows in journals, a row half written, a live holder, no end in the log."""
+    """A copy at an earlier moment: rows in journals, a row half written, a live holder."""
     folder = tmp_path / "running"
     shutil.copytree(_finished(), folder)
     spectra = own_rows(folder / "spectra.h5")
@@ -126,10 +126,10 @@ def running(tmp_path):
         spectra.append(row, layout)
     series = (folder / "series.csv").read_text().splitlines(keepends=True)
     (folder / "series.csv").write_text("".join(series[:8]) + series[8][:-2])
-    log = (folder / "log.txt").read_text().splitlines(keepends=True)
-    (folder / "log.txt").write_text("".join(line for line in log if "finished" not in line))
     holder = json.loads((folder / ".lock").read_text())
-    (folder / ".lock").write_text(json.dumps({**holder, "released": False, "time": time.time(), "step": 6, "t": 0.3}))
+    (folder / ".lock").write_text(
+        json.dumps({**holder, "state": "running", "released": False, "time": time.time(), "step": 6, "t": 0.3})
+    )
     return folder
 
 

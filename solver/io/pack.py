@@ -8,10 +8,12 @@ counts.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 PACKED = "packed"  # folder in the ensemble's directory
 INDEX = "members.json"
 MEMBER = re.compile(r"member-(\d+)")
+TEXTS = ("state", "message")  # entries of a member's status that are no numbers
+STATUS = (*TEXTS, "step", "t", "end", "steps_per_second", "seconds_left")
 BLOCK = 256  # members of a pack: all rows of one file are held in memory when it is rewritten
 
 
@@ -66,8 +70,24 @@ class Pack:
 
     @property
     def status(self) -> Path:
-        """How the members stand, as CSV."""
+        """Status of each member, as CSV."""
         return self.folder / "status.csv"
+
+    def read_statuses(self) -> dict[int, dict[str, Any]]:
+        """Status of each member that has one, by number, without entries that are not known."""
+        try:
+            mark = self.status.stat()
+        except OSError:
+            return {}
+        return _read_statuses(self.status, mark.st_mtime_ns, mark.st_size, mark.st_ino)
+
+    def write_statuses(self, rows: Mapping[int, Mapping[str, Any]]) -> None:
+        """Replace the statuses of all members."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, ["member", *STATUS], lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({"member": number, **row} for number, row in sorted(rows.items()))
+        write_text(self.status, text.getvalue())
 
     def file(self, name: str, folder: str = "") -> RowFile:
         """The file of an output; the same object each time."""
@@ -182,8 +202,9 @@ def _pack_with(ensemble: Path, numbers: Sequence[int]) -> Pack:
 
 
 def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
-    """Copy rows and log lines of members from the packs that held them."""
+    """Copy rows, log lines and statuses of members from the packs that held them."""
     lines: list[str] = []
+    statuses = {number: holder.read_statuses().get(number) for number, holder in before.items()}
     for other in {id(pack): pack for pack in before.values()}.values():
         own = [number for number, holder in before.items() if holder is other]
         for file in other.files:
@@ -196,6 +217,7 @@ def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
         logs = lines_by_member(other.log)
         lines += [line for number in own for line in logs.get(number, [])]
     pack.merge()
+    pack.write_statuses({number: row for number, row in statuses.items() if row is not None})
     if lines:
         write_text(pack.log, "".join(f"{line}\n" for line in sorted(lines)))
 
@@ -213,6 +235,16 @@ def number_of(member: Path) -> int | None:
     """The number of a member by the name of its directory; None of any other directory."""
     match = MEMBER.fullmatch(member.name)
     return int(match[1]) if match else None
+
+
+@lru_cache(maxsize=16)
+def _read_statuses(path: Path, *changed: int) -> dict[int, dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return {int(row.pop("member")): _known(row) for row in csv.DictReader(file)}
+
+
+def _known(row: dict[str, str]) -> dict[str, Any]:
+    return {name: text if name in TEXTS else float(text) for name, text in row.items() if text}
 
 
 # ---- log --------------------------------------------------------------------------------------------------------

@@ -18,9 +18,7 @@ from solver.io import (
     step_of,
 )
 
-BLEW_UP = ("blew up", "beyond time.energy_limit")
-LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
-START = "processes: "  # the first line of each start
+WARNING = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [WEC] (.*)")
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,10 @@ class RunStatus:
         status: `running`, `finished`, `stopped`, `blown up` or `empty`.
         step, t: of the newest state that is known; 0 if there is none.
         end: time at which the run ends.
-        message: the last line of the log that says how the run ended; empty if none does.
+        message: how the run ended, in one line; empty if nothing was written about it.
         warnings: warnings and errors of the log, each once.
+        device_hours: hours of all devices over all starts, each from its start to its last sign of life.
+        platform: of the devices; empty if it is not known.
     """
 
     status: str
@@ -41,30 +41,25 @@ class RunStatus:
     end: float
     message: str
     warnings: tuple[str, ...]
+    device_hours: float
+    platform: str
 
 
 def run_status(directory: RunDirectory) -> RunStatus:
-    """Read the status from the lock, the log, the series and the checkpoints; changes nothing."""
-    holder, lines = read_holder(directory), _log(directory)
-    end = float(read_toml(directory.run_file)["time"]["end"])
+    """Read the status that the run has written, its series and its checkpoints; changes nothing."""
+    holder, end = read_holder(directory), float(read_toml(directory.run_file)["time"]["end"])
     step, t = _last_state(directory, holder)
-    starts = [number for number, (_, text) in enumerate(lines) if text.startswith(START)]
-    last_start = lines[starts[-1] if starts else 0 :]
-    blow_up = next((text for level, text in last_start if level == "E" and any(words in text for words in BLEW_UP)), "")
-    finished = next((text for _, text in reversed(last_start) if text.startswith("finished: ")), "")
-    stopped = next((text for _, text in reversed(last_start) if text.startswith("stopped")), "")
-    warnings = tuple(dict.fromkeys(text for level, text in lines if level in "WEC"))
+    message = str(holder.get("message", ""))
     if is_alive(holder):
         status, message = "running", ""
-    elif blow_up:
-        status, message = "blown up", blow_up
-    elif finished or (t is not None and t >= end * (1 - 1e-9)):
-        status, message = "finished", finished
-    elif t is None:
-        status, message = "empty", lines[-1][1] if lines else ""
+    elif holder.get("state") == "blown up":
+        status = "blown up"
+    elif holder.get("state") == "finished" or (t is not None and t >= end * (1 - 1e-9)):
+        status = "finished"
     else:
-        status, message = "stopped", stopped
-    return RunStatus(status, step or 0, t or 0.0, end, message, warnings)
+        status = "empty" if t is None else "stopped"
+    hours, platform = float(holder.get("device_hours", 0.0)), str(holder.get("platform", ""))
+    return RunStatus(status, step or 0, t or 0.0, end, message, _warnings(directory), hours, platform)
 
 
 def after_blow_up(directory: RunDirectory) -> str:
@@ -92,13 +87,8 @@ def refuse_ensemble(directory: RunDirectory) -> None:
         raise ConfigError(f"{directory.path} holds an ensemble; one of its runs is needed: {first}")
 
 
-def _log(directory: RunDirectory) -> list[tuple[str, str]]:
-    """Level and text of each line of the log; a line without a level, such as of a traceback, counts as `I`."""
-    lines: list[tuple[str, str]] = []
-    for line in log_of_run(directory):
-        match = LINE.match(line)
-        lines.append((match[1], match[2]) if match else ("I", line))
-    return lines
+def _warnings(directory: RunDirectory) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match[1] for match in map(WARNING.match, log_of_run(directory)) if match))
 
 
 def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | None, float | None]:

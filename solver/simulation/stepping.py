@@ -57,6 +57,7 @@ def simulate(
     directory = simulation.for_outputs().directory
     profile = Profile(directory.path) if profile is None else profile
     with Watchdog(simulation.limits.stall, directory.log) as watchdog:
+        _publish_devices(simulation, lock)
         calls = simulation_course(simulation, request, lock, watchdog, profile=profile)
         with closing(calls):
             while True:
@@ -97,7 +98,7 @@ def simulation_course(
     run, limits = simulation.for_outputs(thread), simulation.limits
     profile = Profile(run.directory.path) if profile is None else profile
     keep_plan(run.equation, run.directory.path / PLAN)
-    with _writing(run, watchdog):
+    with _writing(run, watchdog, lock):
         with watchdog.busy("starting"):  # runs beside this one may have moved already
             state, resumed_at = first_state(simulation, run)
             log_rounding(run.equation)
@@ -145,10 +146,13 @@ def simulation_course(
                 reached_at = int(item.state.step), float(item.state.t)
                 del item  # or its state would be held beside the next
         took, held_up = duration(time.monotonic() - began), run.writer.held_up
-        LOGGER.info(
-            "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
-            *reached_at, took, held_up, run.directory.path,
-        )  # fmt: skip
+        message = (
+            f"finished: step {reached_at[0]}, t = {reached_at[1]:.6g}, in {took}, {held_up:.1f} s of it held up by "
+            f"writing; {run.directory.path}"
+        )
+        LOGGER.info("%s", message)
+        if lock is not None:
+            lock.update_status(message=message)
         assert last is not None
         return last, True
 
@@ -184,8 +188,18 @@ def _pauses(
         mark, previous = time.monotonic(), step
 
 
+def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
+    """Write the number of devices into the status of a run; members of an ensemble share those of all."""
+    assert simulation.directory is not None
+    if lock is None or simulation.directory.ensemble is not None:
+        return
+    meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]
+    devices = [device for mesh in meshes for device in mesh.devices.flat]
+    lock.update_status(devices=len(devices), platform=devices[0].platform)
+
+
 @contextmanager
-def _writing(run: Run, watchdog: Watchdog) -> Iterator[None]:
+def _writing(run: Run, watchdog: Watchdog, lock: RunLock | None) -> Iterator[None]:
     """What is being written when the block ends is finished, unless other processes may have died that it waits for."""
     run.writer.while_waiting = lambda: watchdog.busy("writing")
     patience = PATIENCE if jax.process_count() > 1 else None
@@ -194,6 +208,8 @@ def _writing(run: Run, watchdog: Watchdog) -> Iterator[None]:
         patience = None
     except BlowUp as error:
         LOGGER.error("%s", error)
+        if lock is not None:
+            lock.update_status(message=str(error))
         patience = None  # every process is here
         raise
     except KeyboardInterrupt:

@@ -222,6 +222,27 @@ def die(lock):
     os.close(lock._descriptor)
 
 
+def test_hours_of_devices_count_all_starts(tmp_path):
+    for _ in range(2):
+        held = DirectoryLock(tmp_path, {})
+        held.update_status(devices=3600, platform="gpu")
+        time.sleep(0.1)
+        held.release()
+    DirectoryLock(tmp_path, {}).release()  # a start that has no devices
+    status = read_lock(tmp_path / "status.json")
+    assert 0.2 < status["device_hours"] < 2.0
+    assert status["platform"] == "gpu"
+
+
+def test_a_long_message_leaves_the_status_whole(tmp_path):
+    held = DirectoryLock(tmp_path, {})
+    held.update_status(message=10000 * "×")
+    held.release()
+    assert read_lock(tmp_path / "status.json")["message"] == 500 * "×"
+    DirectoryLock(tmp_path, {}).release()
+    assert "message" not in read_lock(tmp_path / "status.json")
+
+
 def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(
     tmp_path, monkeypatch, without_kernel_locks
 ):

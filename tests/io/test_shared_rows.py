@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solver.io import Axis, Column, RecordsLayout, Row, own_rows, row_file
+from solver.io import Axis, Column, PackLock, RecordsLayout, Row, RunDirectory, own_rows, read_holder, row_file
 from solver.io.pack import Pack, packs_for, packs_in
 from solver.io.row_file import RowFile, RowsInFile
 
@@ -159,6 +159,16 @@ def test_packs_hold_some_hundred_members_and_are_found_again(tmp_path):
     again = packs_for(tmp_path, range(300))
     assert steps_of(again[7].file("spectra"), 7) == [0]
     assert len(packs_in(tmp_path)) == 2
+
+
+def test_a_status_stays_with_its_member_in_another_pack(tmp_path):
+    lock = PackLock(packs_for(tmp_path, range(4))[2], {})
+    lock.member(tmp_path / "member-0002").update_status(state="blown up", message="too, large", step=7)
+    packs_for(tmp_path, (2, 3))
+    lock.release()
+    status = read_holder(RunDirectory(tmp_path / "member-0002"))
+    assert (status["state"], status["message"], status["step"]) == ("blown up", "too, large", 7)
+    assert read_holder(RunDirectory(tmp_path / "member-0003")) == {}
 
 
 def test_members_that_are_shared_out_in_another_way_take_their_rows_along(tmp_path):

@@ -127,6 +127,23 @@ def test_a_run_that_was_left_is_stopped(running):
         assert sw.open_run(running).run_status.status == "stopped"
 
 
+def test_the_status_is_in_data_and_not_in_the_log(blown_up, finished, tmp_path):
+    for folder, status, message in (
+        (blown_up, "blown up", "the solution blew up "),
+        (finished, "finished", "finished: "),
+    ):
+        copy = tmp_path / status
+        shutil.copytree(folder, copy)
+        (copy / "log.txt").unlink()
+        now = sw.open_run(copy).run_status
+        assert (now.status, now.warnings) == (status, ())
+        assert now.message.startswith(message)
+        assert now.platform == "cpu"
+        assert 0 < now.device_hours < 1
+        said = json.loads((copy / "status.json").read_text())
+        assert (said["state"], said["message"], said["device_hours"]) == (status, now.message, now.device_hours)
+
+
 def test_no_run_is_one_line(tmp_path):
     with pytest.raises(ConfigError, match=f"^{re.escape(str(tmp_path))} holds no run: .*config.toml does not exist$"):
         sw.open_run(tmp_path)

@@ -24,7 +24,7 @@ from solver.io import (
     read_holder,
     read_manifest,
 )
-from solver.reading import after_blow_up, device_hours, job_statuses, jobs_line, run_status
+from solver.reading import after_blow_up, job_statuses, jobs_line, run_status
 
 FORMAT = 1
 
@@ -67,7 +67,6 @@ def _values(path: Path) -> dict[str, dict[str, str]]:
 def facts(directory: RunDirectory) -> dict[str, Any]:
     """The content of `--json` for a run: times in seconds, None (null) for what is not known."""
     table, now, holder = read_toml(directory.run_file), run_status(directory), _holder(directory)
-    hours, platform = device_hours(directory)
     return {
         "format": FORMAT,
         "directory": str(directory.path),
@@ -84,8 +83,8 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
         "job": holder.get("job"),
         "checkpoints": [path.name for path in list_checkpoints(directory.checkpoints)],
         "snapshots": len(list(directory.snapshots.glob("step-*.h5"))),
-        "device_hours": hours if platform else None,
-        "platform": platform or None,
+        "device_hours": now.device_hours if now.platform else None,
+        "platform": now.platform or None,
         "said": now.message,
         "warnings": list(now.warnings),
     }
@@ -101,9 +100,9 @@ def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) ->
     keys = list(next(iter(values.values()), {}))
     rows = [("run", "state", "step", "t", "end", "device hours", *keys)]
     for directory in runs:
-        now, (hours, platform), name = run_status(directory), device_hours(directory), directory.path.name
+        now, name = run_status(directory), directory.path.name
         own = [_short(values.get(name, {}).get(key, "")) for key in keys]
-        used = f"{hours:.3g}" if platform else "–"
+        used = f"{now.device_hours:.3g}" if now.platform else "–"
         rows.append((name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", used, *own))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -239,8 +238,8 @@ def _provenance(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _used(directory: RunDirectory) -> str:
-    hours, platform = device_hours(directory)
-    return f"{hours:.3g} hours of {platform.upper()} devices" if platform else "not known"
+    now = run_status(directory)
+    return f"{now.device_hours:.3g} hours of {now.platform.upper()} devices" if now.platform else "not known"
 
 
 def _made_by(provenance: dict[str, Any]) -> str:
