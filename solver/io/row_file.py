@@ -219,15 +219,6 @@ class RowsInFile:
         """The file that holds them."""
         return self.file.path
 
-    @property
-    def exists(self) -> bool:
-        """True if there may be rows."""
-        return self.file.exists
-
-    def is_damaged(self) -> bool:
-        """True if the file is not as it was written; `Pack` refuses a shared one for all members at once."""
-        return not self.file.shared and self.path.exists() and bool(verify_data(self.path))
-
     def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row."""
         self.file.append(self.number, row, layout)

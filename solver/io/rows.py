@@ -147,13 +147,6 @@ class Rows(Protocol):
     def path(self) -> Path:
         """The file that holds them."""
 
-    @property
-    def exists(self) -> bool:
-        """True if there may be rows."""
-
-    def is_damaged(self) -> bool:
-        """True if the file is not as it was written, so that no rows can be added to it."""
-
     def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row; the first one begins the file."""
 

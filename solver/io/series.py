@@ -28,17 +28,8 @@ class SeriesFile:
     path: Path
 
     @property
-    def exists(self) -> bool:
-        """True if there may be rows."""
-        return self.path.exists()
-
-    @property
     def _sums(self) -> RowChecksums:
         return RowChecksums(self.path)
-
-    def is_damaged(self) -> bool:
-        """False: rows can always be added. Rows that were changed stay as they are, and `verify` names them."""
-        return False
 
     def append(self, row: Row, layout: RecordsLayout) -> None:
         """Write one row and sync it; the first one after a header."""
@@ -73,7 +64,7 @@ class SeriesFile:
 
     def layout(self) -> RecordsLayout | None:
         """The columns with their units; None if there are none."""
-        if not self.exists:
+        if not self.path.exists():
             return None
         with self.path.open(encoding="utf-8", errors="replace") as file:
             first, second = next(file, "").removeprefix("# units: "), next(file, "").strip()
@@ -87,7 +78,7 @@ class SeriesFile:
         """All rows; None while there is none."""
         import numpy as np
 
-        columns, layout = read_series(self.path) if self.exists else {}, self.layout()
+        columns, layout = read_series(self.path) if self.path.exists() else {}, self.layout()
         if not columns or layout is None:
             return None
         t, step = (columns.pop(name) for name in TIME)
@@ -95,7 +86,7 @@ class SeriesFile:
 
     def last(self) -> dict[str, float]:
         """The last row, without NumPy; empty while there is none."""
-        names, rows = _read_rows(self.path) if self.exists else ([], [])
+        names, rows = _read_rows(self.path) if self.path.exists() else ([], [])
         return dict(zip(names, map(float, rows[-1]), strict=True)) if rows else {}
 
     def verify(self) -> dict[Path, list[str]]:
