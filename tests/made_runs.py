@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
+from solver.io import Axis, Column, RecordsLayout, Row, own_rows
 from solver.loop import BlowUp
 
 MARKUP = '<script>document.body.remove()</script> & <b>"bold"</b> </title> ’'
@@ -114,11 +114,11 @@ def empty(tmp_path):
 
 @pytest.fixture
 def running(tmp_path):
-    """A copy at an earlier moment: rows in journals, a row half written, a live holder, no end in the log."""
+    """A copy at an earlier moment: rows in journals, a row half written, a live holder."""
     folder = tmp_path / "running"
     shutil.copytree(_finished(), folder)
-    spectra = RecordsFile(folder / "spectra.h5")
-    rows, layout = spectra.rows(), spectra.layout()
+    spectra = own_rows(folder / "spectra.h5")
+    rows, layout = spectra.table().rows, spectra.layout()
     for path in (spectra.path, folder / "provenance.json"):
         path.unlink()
     spectra.append(rows[0], layout)
@@ -126,10 +126,10 @@ def running(tmp_path):
         spectra.append(row, layout)
     series = (folder / "series.csv").read_text().splitlines(keepends=True)
     (folder / "series.csv").write_text("".join(series[:8]) + series[8][:-2])
-    log = (folder / "log.txt").read_text().splitlines(keepends=True)
-    (folder / "log.txt").write_text("".join(line for line in log if "finished" not in line))
     holder = json.loads((folder / ".lock").read_text())
-    (folder / ".lock").write_text(json.dumps({**holder, "released": False, "time": time.time(), "step": 6, "t": 0.3}))
+    (folder / ".lock").write_text(
+        json.dumps({**holder, "state": "running", "released": False, "time": time.time(), "step": 6, "t": 0.3})
+    )
     return folder
 
 
@@ -139,7 +139,7 @@ def record(folder, name, axes, columns, values, count=5, times=None):
         {axis: Axis(np.asarray(points, float), units) for axis, (points, units) in axes.items()},
         {column: Column(names, units, f"the {column}") for column, (names, units) in columns.items()},
     )
-    file = RecordsFile(folder / f"{name}.h5")
+    file = own_rows(folder / f"{name}.h5")
     for i, t in enumerate(0.5 * np.arange(count) if times is None else times):
         file.append(Row(10 * i, t, {name: np.asarray(values(name, t)) for name in columns}), layout)
     return file

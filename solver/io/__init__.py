@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         step_of as step_of,
     )
     from solver.io.pack import Pack as Pack, log_of_run as log_of_run, packs_for as packs_for, packs_in as packs_in
-    from solver.io.pack_lock import PackLock as PackLock, read_holder as read_holder
+    from solver.io.pack_lock import PackLock as PackLock
     from solver.io.provenance import kept_variables as kept_variables, record_provenance as record_provenance
     from solver.io.read_snapshots import (
         Snapshot as Snapshot,
@@ -66,26 +66,21 @@ if TYPE_CHECKING:
         read_slices as read_slices,
         read_snapshot as read_snapshot,
     )
-    from solver.io.records import (
+    from solver.io.row_store import SERIES as SERIES, RowStore as RowStore, own_rows as own_rows
+    from solver.io.rows import (
+        LEADING as LEADING,
         MEMBER as MEMBER,
+        TIME as TIME,
         VARIANCE as VARIANCE,
         Axis as Axis,
         Column as Column,
-        RecordsFile as RecordsFile,
         RecordsLayout as RecordsLayout,
         Row as Row,
         Rows as Rows,
+        Table as Table,
     )
-    from solver.io.rows import TIME as TIME
     from solver.io.sent_states import receive_state as receive_state, send_state as send_state
-    from solver.io.series import (
-        SeriesFile as SeriesFile,
-        SeriesRows as SeriesRows,
-        drop_rows_after as drop_rows_after,
-        read_columns as read_columns,
-        read_series as read_series,
-        read_units as read_units,
-    )
+    from solver.io.series import SeriesFile as SeriesFile, read_series as read_series
     from solver.io.snapshots import (
         BODIES as BODIES,
         COMPONENT as COMPONENT,

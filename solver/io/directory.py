@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from solver.io.lock import read_lock
 
 if TYPE_CHECKING:
     from solver.io.pack import Pack
     from solver.io.pack_lock import PackLock
-    from solver.io.records import Rows
-    from solver.io.series import SeriesRows
+    from solver.io.row_store import RowStore
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,23 @@ class RunDirectory:
     ensemble: Path | None = None
     held: PackLock | None = field(default=None, compare=False, repr=False)
 
-    @property
+    @cached_property
     def pack(self) -> Pack | None:
         """The files that the run shares with other members of its ensemble; None if all of its files are its own."""
         from solver.io.pack import pack_of
 
         return pack_of(self.path) if self.held is None else self.held.pack
+
+    @cached_property
+    def store(self) -> RowStore:
+        """The rows of all outputs against time, in files of the run or in those that it shares."""
+        from solver.io.row_store import OwnStore
+
+        return OwnStore(self.path) if self.pack is None else self.pack.store(self.path)
+
+    def read_holder(self) -> dict[str, Any]:
+        """Holder of the directory, or of the files that it shares, and its status; empty if nothing is known."""
+        return read_lock(self.path / ".lock") if self.pack is None else self.pack.read_holder(self.path)
 
     @property
     def stop_files(self) -> tuple[Path, ...]:
@@ -73,35 +85,6 @@ class RunDirectory:
     def records(self, name: str) -> Path:
         """The HDF5 file of an output that records arrays against time, such as `spectra`."""
         return self.path / f"{name}.h5"
-
-    def series_rows(self, units: Mapping[str, str] | None = None) -> SeriesRows:
-        """Where the scalars against time lie; `units` of the equation's columns are needed to write them."""
-        from solver.io.series import PackedSeries, SeriesFile
-
-        pack = self.pack
-        return SeriesFile(self.series, units or {}) if pack is None else PackedSeries(pack.rows(self.path), units or {})
-
-    def record_rows(self, name: str, folder: str = "") -> Rows:
-        """Where the rows of an output that records arrays against time lie.
-
-        Args:
-            name: of the output, such as `spectra`.
-            folder: in the run's directory; of statistics it is `statistics`.
-        """
-        from solver.io.records import RecordsFile
-
-        pack = self.pack
-        if pack is None:
-            return RecordsFile(self.path / folder / f"{name}.h5")
-        return pack.rows(self.path, name, folder)
-
-    def record_names(self, folder: str = "") -> list[str]:
-        """Names of the outputs that recorded arrays against time, including those that are only in a journal so far."""
-        from solver.io.pack import SERIES, record_names
-
-        pack = self.pack
-        place = self.path if pack is None else pack.folder
-        return [name for name in record_names(place / folder) if pack is None or name != SERIES]
 
     @property
     def snapshots(self) -> Path:

@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,6 +24,7 @@ BEAT_SECONDS = 4.0
 DEAD_SECONDS = 15.0  # without a beat
 LEASE_SECONDS = 150.0  # a server may keep the lock of a dead host this long
 RECORD = 4096  # bytes of the file, which is overwritten in place so that no reader finds it empty
+MESSAGE = 500  # characters of a message, of at most six bytes each: the record has room for them
 STATUS = "status.json"
 
 
@@ -47,6 +49,32 @@ class RunLock(Protocol):
 
     def release(self) -> None:
         """Let others in."""
+
+
+@dataclass(frozen=True)
+class DeviceHours:
+    """Hours of a run's devices: those of the starts before, and of this one from the time at which this is made.
+
+    Args:
+        before: hours of the starts before.
+        platform: platform of their devices.
+    """
+
+    before: float
+    platform: str
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def after(cls, status: Mapping[str, Any]) -> DeviceHours:
+        """Hours of a run with the status that its last start has left."""
+        return cls(float(status.get("device_hours", 0.0)), str(status.get("platform", "")))
+
+    def now(self, status: Mapping[str, Any]) -> dict[str, Any]:
+        """Entries of a status with the number and the platform of the `devices` of this start, if they are known."""
+        if not self.before and "devices" not in status:
+            return {}
+        hours = status.get("devices", 0) * (time.monotonic() - self.began) / 3600
+        return {"device_hours": self.before + hours, "platform": status.get("platform", self.platform)}
 
 
 class DirectoryLock:
@@ -75,6 +103,7 @@ class DirectoryLock:
         self._lost = False
         self._over = threading.Event()
         self._descriptor = self._take()
+        self._hours = DeviceHours.after(read_lock(self.path))  # not before: the holder may have written
         self._status = _open_status(folder / STATUS)
         self._beat()
         self._thread = threading.Thread(target=self._keep_beating, name="slabwave-lock", daemon=True)
@@ -87,6 +116,8 @@ class DirectoryLock:
 
     def update_status(self, **status: float | str) -> None:
         """Change entries of the status; they are written the next time the file is rewritten."""
+        if "message" in status:
+            status["message"] = str(status["message"])[:MESSAGE]
         self._content = {**self._content, **status}
 
     @property
@@ -152,7 +183,7 @@ class DirectoryLock:
             self._beat()
 
     def _beat(self) -> None:
-        content = {**self._content, "time": time.time()}
+        content = {**self._content, **self._hours.now(self._content), "time": time.time()}
         public = {name: value for name, value in content.items() if name not in ("token", "released", "restarts")}
         try:
             _write_record(self._descriptor, json.dumps(content))

@@ -8,24 +8,31 @@ counts.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from solver.config import member_name
 from solver.io.files import make_folder, partial_path, publish, write_text
+from solver.io.lock import read_lock
+from solver.io.row_store import SERIES, record_names
+from solver.io.rows import Rows
 
 if TYPE_CHECKING:
-    from solver.io.packed_records import PackedFile, PackedRows
+    from solver.io.row_file import RowFile
 
 PACKED = "packed"  # folder in the ensemble's directory
-SERIES = "series"  # name of the file of scalars
 INDEX = "members.json"
 MEMBER = re.compile(r"member-(\d+)")
+TEXTS = ("state", "message")  # entries of a member's status that are no numbers
+STATUS = (*TEXTS, "step", "t", "end", "steps_per_second", "seconds_left")
 BLOCK = 256  # members of a pack: all rows of one file are held in memory when it is rewritten
 
 
@@ -45,7 +52,7 @@ class Pack:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         self.numbers: list[int] = index["members"]
         self.generation: int = index["generation"]
-        self._files: dict[str, PackedFile] = {}
+        self._files: dict[str, RowFile] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -64,26 +71,48 @@ class Pack:
 
     @property
     def status(self) -> Path:
-        """How the members stand, as CSV."""
+        """Status of each member, as CSV."""
         return self.folder / "status.csv"
 
-    def file(self, name: str, folder: str = "") -> PackedFile:
+    def read_statuses(self) -> dict[int, dict[str, Any]]:
+        """Status of each member that has one, by number, without entries that are not known."""
+        try:
+            mark = self.status.stat()
+        except OSError:
+            return {}
+        return _read_statuses(self.status, mark.st_mtime_ns, mark.st_size, mark.st_ino)
+
+    def read_holder(self, member: Path) -> dict[str, Any]:
+        """Holder of the files, and the status of a member, given by its directory; empty if nothing is known."""
+        row = self.read_statuses().get(number_of(member) or 0)
+        if row is None:
+            return {}
+        holder = read_lock(self.lock)
+        return {**holder, **row, "released": holder.get("released", True) or row.get("state") != "running"}
+
+    def write_statuses(self, rows: Mapping[int, Mapping[str, Any]]) -> None:
+        """Replace the statuses of all members."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, ["member", *STATUS], lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({"member": number, **row} for number, row in sorted(rows.items()))
+        write_text(self.status, text.getvalue())
+
+    def file(self, name: str, folder: str = "") -> RowFile:
         """The file of an output; the same object each time."""
-        from solver.io.packed_records import PackedFile  # imports h5py, which is slow
+        from solver.io.row_file import RowFile  # imports h5py, which is slow
 
         path = self.folder / folder / f"{name}.h5"
-        return self._files.setdefault(str(path), PackedFile(path))
+        return self._files.setdefault(str(path), RowFile(path, shared=True))
 
-    def rows(self, member: Path, name: str = SERIES, folder: str = "") -> PackedRows:
+    def store(self, member: Path) -> PackStore:
         """The rows of a member, given by its directory."""
-        from solver.io.packed_records import PackedRows
-
         number = number_of(member)
         assert number is not None
-        return PackedRows(self.file(name, folder), number)
+        return PackStore(self, number)
 
     @property
-    def files(self) -> list[PackedFile]:
+    def files(self) -> list[RowFile]:
         """The files of all outputs."""
         folders = ["", *(path.name for path in self.folder.iterdir() if path.is_dir())]
         return [self.file(name, folder) for folder in sorted(folders) for name in record_names(self.folder / folder)]
@@ -103,6 +132,29 @@ class Pack:
     def verify(self) -> dict[Path, list[str]]:
         """Problems of each file, one line each."""
         return {path: problems for file in self.files for path, problems in file.verify().items()}
+
+
+@dataclass(frozen=True)
+class PackStore:
+    """The rows of one member in the files of a pack.
+
+    Args:
+        pack: the files.
+        number: of the member.
+    """
+
+    pack: Pack
+    number: int
+
+    def rows(self, name: str, folder: str = "") -> Rows:
+        """The rows of an output."""
+        from solver.io.row_file import RowsInFile  # imports h5py, which is slow
+
+        return RowsInFile(self.pack.file(name, folder), self.number)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Names of the outputs of arrays that have rows."""
+        return [name for name in record_names(self.pack.folder / folder) if name != SERIES]
 
 
 def pack_of(member: Path) -> Pack | None:
@@ -159,8 +211,9 @@ def _pack_with(ensemble: Path, numbers: Sequence[int]) -> Pack:
 
 
 def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
-    """Copy rows and log lines of members from the packs that held them."""
+    """Copy rows, log lines and statuses of members from the packs that held them."""
     lines: list[str] = []
+    statuses = {number: holder.read_statuses().get(number) for number, holder in before.items()}
     for other in {id(pack): pack for pack in before.values()}.values():
         own = [number for number, holder in before.items() if holder is other]
         for file in other.files:
@@ -173,6 +226,7 @@ def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
         logs = lines_by_member(other.log)
         lines += [line for number in own for line in logs.get(number, [])]
     pack.merge()
+    pack.write_statuses({number: row for number, row in statuses.items() if row is not None})
     if lines:
         write_text(pack.log, "".join(f"{line}\n" for line in sorted(lines)))
 
@@ -192,11 +246,14 @@ def number_of(member: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def record_names(folder: Path) -> list[str]:
-    """Names of the files of records in a folder, including those that are only in a journal so far."""
-    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
-    journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
-    return sorted(merged | journals)
+@lru_cache(maxsize=16)
+def _read_statuses(path: Path, *changed: int) -> dict[int, dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return {int(row.pop("member")): _known(row) for row in csv.DictReader(file)}
+
+
+def _known(row: dict[str, str]) -> dict[str, Any]:
+    return {name: text if name in TEXTS else float(text) for name, text in row.items() if text}
 
 
 # ---- log --------------------------------------------------------------------------------------------------------

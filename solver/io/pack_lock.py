@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from solver.io.directory import RunDirectory
-from solver.io.files import write_text
-from solver.io.lock import BEAT_SECONDS, DirectoryLock, read_lock
+from solver.io.lock import BEAT_SECONDS, DirectoryLock
 from solver.io.pack import Pack, number_of
-
-COLUMNS = ("state", "step", "t", "end", "steps_per_second", "seconds_left")
 
 
 class PackLock:
@@ -32,10 +25,10 @@ class PackLock:
     def __init__(self, pack: Pack, environment: Mapping[str, str]) -> None:
         self.pack = pack
         self._lock = DirectoryLock(pack.folder, environment)
-        self._rows: dict[int, dict[str, Any]] = {number: dict(row) for number, row in _statuses(pack.status).items()}
+        self._rows: dict[int, dict[str, Any]] = {number: dict(row) for number, row in pack.read_statuses().items()}
         for row in self._rows.values():
             if row.get("state") == "running":
-                row["state"] = ""  # the process that wrote it is dead; the log says how far it came
+                row["state"] = ""  # the process that wrote it is dead
         self._written = 0.0
 
     @property
@@ -58,11 +51,7 @@ class PackLock:
         if not at_once and time.monotonic() - self._written < BEAT_SECONDS:
             return
         self._written = time.monotonic()
-        text = io.StringIO()
-        writer = csv.DictWriter(text, ["member", *COLUMNS], lineterminator="\n", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows({"member": number, **row} for number, row in sorted(self._rows.items()))
-        write_text(self.pack.status, text.getvalue())
+        self.pack.write_statuses(self._rows)
 
     def release(self) -> None:
         """Write the table and unlock the folder."""
@@ -92,38 +81,7 @@ class MemberLock:
     def update_status(self, **status: float | str) -> None:
         """Change entries of the status."""
         self._lock.row(self._number).update(status)
-        self._lock.write()
+        self._lock.write(at_once=status.get("state") == "blown up")  # a kill may follow, and it is not tried again
 
     def release(self) -> None:
         """Nothing to do: the pack's lock is released when all members are over."""
-
-
-def read_holder(directory: RunDirectory) -> dict[str, Any]:
-    """Holder of a run's directory, or of the files that it shares, and its status; empty if nothing is known."""
-    pack = directory.pack
-    if pack is None:
-        return read_lock(directory.path / ".lock")
-    row = _statuses(pack.status).get(number_of(directory.path) or 0)
-    if row is None:
-        return {}
-    holder = read_lock(pack.lock)
-    return {**holder, **row, "released": holder.get("released", True) or row.get("state") != "running"}
-
-
-def _statuses(path: Path) -> dict[int, dict[str, Any]]:
-    try:
-        mark = path.stat()
-    except OSError:
-        return {}
-    return _read_statuses(path, mark.st_mtime_ns, mark.st_size, mark.st_ino)
-
-
-@lru_cache(maxsize=16)
-def _read_statuses(path: Path, *changed: int) -> dict[int, dict[str, Any]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return {int(row.pop("member")): _numbers(row) for row in csv.DictReader(file)}
-
-
-def _numbers(row: dict[str, str]) -> dict[str, Any]:
-    """A row without what is not known."""
-    return {name: text if name == "state" else float(text) for name, text in row.items() if text}

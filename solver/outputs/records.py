@@ -127,7 +127,7 @@ class Records(Output):
     @classmethod
     def file(cls, directory: RunDirectory) -> Rows:
         """Where its rows lie."""
-        return directory.record_rows(cls.name)
+        return directory.store.rows(cls.name)
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
@@ -157,14 +157,19 @@ def bytes_of_row(layout: RecordsLayout) -> int:
 
 def check_continues(file: Rows, layout: RecordsLayout, name: str) -> None:
     """Raises ConfigError if an existing file is damaged, or has another layout than output `name` now writes."""
-    if file.is_damaged():
-        raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
+    refuse_damaged(file)
     existing = file.layout()
     if existing is not None and not layout.continues(existing):
         raise ConfigError(
             f"{file.path}: holds {', '.join(existing.columns)} with other axes or units than output.{name} now "
             "asks for; move it away to begin it anew"
         )
+
+
+def refuse_damaged(file: Rows) -> None:
+    """Raises ConfigError if the file is not as it was written; a damaged line of its journal is left out."""
+    if file.verify().get(file.path):
+        raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
 
 
 def records_of(output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, np.ndarray]:

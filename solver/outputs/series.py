@@ -12,13 +12,13 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.cluster import LOGGER, is_first
+from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import imbalance
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import budget_columns, kept_energies
 from solver.grid import Grid
-from solver.io import RunDirectory, SeriesRows
-from solver.io.series import LEADING
+from solver.io import LEADING, SERIES, Column, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
 from solver.outputs.base import Output, Run, refuse_separators
 from solver.outputs.health import CLOSED
@@ -30,6 +30,7 @@ from solver.steppers.state import State
 
 _report = compiled(lambda equation, fields, dt, t: _reported(equation, fields, dt, t))
 
+DT = {"dt": "time"}
 LETTERS = 20  # of a number with its comma, about
 
 
@@ -74,26 +75,25 @@ class Series(Output):
 
     def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         conserved, energies, budget = _names(equation)
-        columns = [*LEADING, *_units(equation), *conserved, *energies, *energies, *budget]
+        columns = [*LEADING, *DT, *_units(equation), *conserved, *energies, *energies, *budget]
         return LETTERS * len(columns)
 
-    def begin(self, run: Run) -> None:
-        _file(run, *_names(run.equation)).begin()
-
     def resume(self, run: Run) -> None:
-        file = _file(run, *_names(run.equation))
-        has_rows, damage = file.has_rows(), file.verify()
-        if damage:
-            LOGGER.warning("%s: %s", file.path.name, "; ".join(damage))
-        if has_rows:
-            file.check()
-            return
-        if not damage:
-            LOGGER.warning("%s: there is none yet, so it has no rows of the steps before", file.path.name)
-        file.begin()
+        rows, damage = _rows(run.directory), self.verify(run.directory)
+        problems = [problem for of_file in damage.values() for problem in of_file]
+        if problems:
+            LOGGER.warning("%s: %s", rows.path.name, "; ".join(problems))
+        there, now = rows.layout(), _layout(run, *_names(run.equation))
+        if there is None and not problems:
+            LOGGER.warning("%s: there is none yet, so it has no rows of the steps before", rows.path.name)
+        if there is not None and list(there.columns) != list(now.columns):
+            raise ConfigError(
+                f"{rows.path}: its columns are {','.join([*LEADING, *there.columns])}; this run writes "
+                f"{','.join([*LEADING, *now.columns])}"
+            )
 
     def flush(self, run: Run) -> None:
-        _file(run, *_names(run.equation)).flush()
+        _rows(run.directory).flush()
 
     def write(self, run: Run, state: State) -> None:
         dt = np.float64(state.dt)  # not `taken`: a step that was shortened to meet this row says little of the run
@@ -106,10 +106,10 @@ class Series(Output):
         missing = {name: imbalance(name, float(state.energies[name]), now, budget) for name, now in energies.items()}
         row |= budget | {f"{name}_imbalance": value for name, value in missing.items()}
         if is_first():
-            leading = {"step": int(state.step), "t": float(state.t), "dt": float(dt)}
-            counted = {"rejected": int(state.rejected)}
+            layout, values = _layout(run, conserved, energies, budget), {"dt": dt, **row, "rejected": state.rejected}
+            of_columns = {name: np.asarray(float(values[name])) for name in layout.columns}
             with run.writer.while_waiting():
-                _file(run, conserved, energies, budget).append({**leading, **row, **counted})
+                _rows(run.directory).append(Row(int(state.step), float(state.t), of_columns), layout)
         left = strayed(astray, run.equation.grid.dtype)
         bodies = run.equation.report.bodies
         of_bodies = bodies.warnings(row, float(state.t)) if bodies is not None else []
@@ -123,20 +123,19 @@ class Series(Output):
 
     @classmethod
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        directory.series_rows().drop_after(step)
+        _rows(directory).drop_after(step)
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        file = directory.series_rows()
-        return {file.path: file.verify()} if file.has_checksums() else {}
+        return _rows(directory).verify()
 
     @classmethod
     def draw(cls, directory: RunDirectory, folder: Path, view: View) -> list[Path]:
         """Draw a panel per column that is not constant; budgets, and columns that should be zero, share a panel."""
-        rows = directory.series_rows()
-        if not rows.exists:
+        table = _rows(directory).table()
+        if table is None:
             return []
-        figure = series_figure(rows.read(), rows.read_units(), view)
+        figure = series_figure(table.columns, table.units, view)
         return [] if figure is None else save(figure, folder, cls.name, view)
 
 
@@ -177,7 +176,7 @@ def _check_names(equation: AnyEquation) -> None:
     refuse_separators(
         f"{type(equation).__name__}: series.csv has a column", [*_units(equation), *conserved, *energies, *budget]
     )
-    others = [*LEADING, "rejected", *(f"{name}_drift" for name in conserved), *budget]
+    others = [*LEADING, *DT, "rejected", *(f"{name}_drift" for name in conserved), *budget]
     others += [f"{name}_imbalance" for name in energies]
     for own, more in ((_units(equation), others), (_units_beside(equation), equation.report.units())):
         for name in own:
@@ -193,14 +192,19 @@ def _names(equation: AnyEquation) -> tuple[Iterable[str], Iterable[str], Iterabl
     return conserved, energies, budget_columns(equation)
 
 
-def _file(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> SeriesRows:
-    """The file with its columns; columns of the budget are in the order of their names, as in a state."""
+def _rows(directory: RunDirectory) -> Rows:
+    return directory.store.rows(SERIES)
+
+
+def _layout(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> RecordsLayout:
+    """Columns with their units; those of the budget are in the order of their names, as in a state."""
     units = _units(run.equation)
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
     missing = {f"{name}_imbalance": "1" for name in energies}
     rejected = {"rejected": "1"} if run.control.needs_error else {}
-    return run.directory.series_rows({**units, **drifts, **integrals, **missing, **rejected})
+    every = {**DT, **units, **drifts, **integrals, **missing, **rejected}
+    return RecordsLayout({}, {name: Column(units=unit) for name, unit in every.items()})
 
 
 def _units(equation: AnyEquation) -> dict[str, str]:

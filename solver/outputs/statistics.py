@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from solver.cluster import LOGGER, is_first
-from solver.config import ConfigError, nearest
+from solver.config import nearest
 from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
@@ -47,7 +47,7 @@ from solver.outputs.field_sums import (
     storage_of_sums,
     units_of,
 )
-from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of
+from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of, refuse_damaged
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
 from solver.steppers.state import State
@@ -238,8 +238,8 @@ class Statistics(Output):
             name = file.path.stem
             if name in layouts:
                 check_continues(file, layouts[name], f"statistics with {name}")
-            elif file.is_damaged():
-                raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
+            else:
+                refuse_damaged(file)
 
     def flush(self, run: Run) -> None:
         for file in _record_files(run.directory):
@@ -270,11 +270,11 @@ class Statistics(Output):
 
 
 def _file(directory: RunDirectory, name: str) -> Rows:
-    return directory.record_rows(name, directory.statistics.name)
+    return directory.store.rows(name, directory.statistics.name)
 
 
 def _record_files(directory: RunDirectory) -> list[Rows]:
-    return [_file(directory, name) for name in directory.record_names(directory.statistics.name)]
+    return [_file(directory, name) for name in directory.store.names(directory.statistics.name)]
 
 
 # ---- records ----------------------------------------------------------------------------------------------------

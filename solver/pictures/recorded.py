@@ -43,15 +43,11 @@ class Recorded:
         Raises:
             ValueError: the file is not one of records, or has its data in other files.
         """
-        rows, layout = file.rows(), file.layout()
-        if not rows or layout is None:
+        table = file.table()
+        if table is None:
             return None
-        values = {
-            name: np.array([row.values[name] for row in rows], dtype=float).reshape(len(rows), *layout.shape(name))
-            for name in layout.columns
-        }
-        times, k_max = np.array([row.t for row in rows]), largest_wavenumber(run_table(file.path))
-        return cls(file.path.stem, times, layout, values, k_max=k_max)
+        values = {name: np.asarray(column, dtype=float) for name, column in table.values.items()}
+        return cls(file.path.stem, table.t, table.layout, values, k_max=largest_wavenumber(run_table(file.path)))
 
     @classmethod
     def read_means(cls, file: Rows) -> Recorded | None:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         member_rows as member_rows,
         read_members as read_members,
     )
-    from solver.reading.hours import device_hours as device_hours
     from solver.reading.jobs import JobStatus as JobStatus, job_statuses as job_statuses, jobs_line as jobs_line
     from solver.reading.outcome import (
         RunStatus as RunStatus,

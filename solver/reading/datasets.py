@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from solver.io import RecordsLayout, Rows
+from solver.io import Rows
 from solver.reading.optional import needed
 
 TIME = {"units": "time", "long_name": "time of the state"}
 STEP = {"units": "1", "long_name": "number of steps taken"}
 
 
-def series_dataset(columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> Any:
+def series_dataset(rows: Rows) -> Any:
     """Scalars against time: one variable `(t)` per column; `step` is a second coordinate along t."""
-    xarray = needed("xarray", "open_run", "analysis")
-    nothing = np.empty(0)
-    values = {name: columns.get(name, nothing) for name in units if name not in ("t", "step")}
-    attributes = {name: {"units": units[name], "long_name": name.replace("_", " ")} for name in values}
-    variables = {name: ("t", array, attributes[name]) for name, array in values.items()}
-    step: np.ndarray = columns.get("step", nothing).astype(int)
-    return xarray.Dataset(variables, {"t": ("t", columns.get("t", nothing), TIME), "step": ("t", step, STEP)})
+    xarray, table = needed("xarray", "open_run", "analysis"), rows.table()
+    if table is None:
+        return xarray.Dataset(coords=_coordinates(np.empty(0), np.empty(0, int)))
+    variables = {
+        name: ("t", values, {"units": table.units[name], "long_name": name.replace("_", " ")})
+        for name, values in table.values.items()
+    }
+    return xarray.Dataset(variables, _coordinates(table.t, table.step))
 
 
 def records_dataset(file: Rows) -> Any:
@@ -31,20 +31,22 @@ def records_dataset(file: Rows) -> Any:
     Raises:
         ValueError: this is not a file of records, or its data are links to other files.
     """
-    xarray = needed("xarray", "open_run", "analysis")
-    rows, layout = file.rows(), file.layout() or RecordsLayout()
-    coordinates: dict[str, Any] = {
-        "t": ("t", np.array([row.t for row in rows], dtype=float), TIME),
-        "step": ("t", np.array([row.step for row in rows], dtype=int), STEP),
-    }
-    for name, axis in layout.axes.items():
+    xarray, table = needed("xarray", "open_run", "analysis"), file.table()
+    if table is None:
+        return xarray.Dataset(coords=_coordinates(np.empty(0), np.empty(0, int)))
+    coordinates = _coordinates(table.t, table.step)
+    for name, axis in table.layout.axes.items():
         coordinates[name] = (name, axis.values, _attributes(axis.units, axis.long_name))
     variables = {}
-    for name, column in layout.columns.items():
-        values = np.array([row.values[name] for row in rows]).reshape(len(rows), *layout.shape(name))
+    for name, column in table.layout.columns.items():
         law = {} if column.power_law is None else {"power_law": column.power_law}
-        variables[name] = (("t", *column.axes), values, _attributes(column.units, column.long_name) | law)
+        about = _attributes(column.units, column.long_name) | law
+        variables[name] = (("t", *column.axes), table.values[name], about)
     return xarray.Dataset(variables, coordinates)
+
+
+def _coordinates(t: np.ndarray, step: np.ndarray) -> dict[str, Any]:
+    return {"t": ("t", t, TIME), "step": ("t", step, STEP)}
 
 
 def _attributes(units: str, long_name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from solver.config import read_toml
-from solver.io import RunDirectory
+from solver.io import SERIES, RunDirectory
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,18 @@ class MemberSeries:
 
 def read_members(directory: RunDirectory) -> MemberSeries:
     """The members of an ensemble that have two rows or more in their series."""
-    table = read_toml(directory.run_file).get("ensemble", {})
+    ensemble = read_toml(directory.run_file).get("ensemble", {})
     rows = member_rows(directory)
     runs = [RunDirectory(directory.path / row["member"]) for row in rows]
-    known = [(row, run, run.series_rows().read()) for row, run in zip(rows, runs, strict=True)]
-    kept = [(row, run, series) for row, run, series in known if len(series.get("t", ())) > 1]
+    known = [(row, run.store.rows(SERIES).table()) for row, run in zip(rows, runs, strict=True)]
+    kept = [(row, table) for row, table in known if table is not None and len(table.t) > 1]
     keys = [key for key in (rows[0] if rows else {}) if key != "member"]
     return MemberSeries(
-        names=tuple(row["member"] for row, _, _ in kept),
-        values={key: tuple(row[key] for row, _, _ in kept) for key in keys},
-        swept=tuple(table.get("sweep", {})),
-        series=tuple(series for _, _, series in kept),
-        units=kept[0][1].series_rows().read_units() if kept else {},
+        names=tuple(row["member"] for row, _ in kept),
+        values={key: tuple(row[key] for row, _ in kept) for key in keys},
+        swept=tuple(ensemble.get("sweep", {})),
+        series=tuple(series.columns for _, series in kept),
+        units=kept[0][1].units if kept else {},
     )
 
 

@@ -8,18 +8,16 @@ from typing import Any
 
 from solver.config import ConfigError, member_name, read_toml
 from solver.io import (
+    SERIES,
     RunDirectory,
     is_alive,
     list_checkpoints,
     log_of_run,
     newest_healthy,
-    read_holder,
     step_of,
 )
 
-BLEW_UP = ("blew up", "beyond time.energy_limit")
-LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ ([DIWEC]) (.*)")
-START = "processes: "  # the first line of each start
+WARNING = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [WEC] (.*)")
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,10 @@ class RunStatus:
         status: `running`, `finished`, `stopped`, `blown up` or `empty`.
         step, t: step and time of the newest state that is known; 0 without one.
         end: time at which the run ends.
-        message: the last line of the log that says how the run ended; empty if none does.
+        message: how the run ended, in one line; empty if nothing was written about it.
         warnings: warnings and errors of the log, each once.
+        device_hours: hours of all devices over all starts, each from its start to its last sign of life.
+        platform: platform of the devices; empty if it is not known.
     """
 
     status: str
@@ -40,30 +40,25 @@ class RunStatus:
     end: float
     message: str
     warnings: tuple[str, ...]
+    device_hours: float
+    platform: str
 
 
 def run_status(directory: RunDirectory) -> RunStatus:
-    """Read the status from the lock, the log, the series and the checkpoints; changes nothing."""
-    holder, lines = read_holder(directory), _log(directory)
-    end = float(read_toml(directory.run_file)["time"]["end"])
+    """Read the status that the run has written, its series and its checkpoints; changes nothing."""
+    holder, end = directory.read_holder(), float(read_toml(directory.run_file)["time"]["end"])
     step, t = _last_state(directory, holder)
-    starts = [number for number, (_, text) in enumerate(lines) if text.startswith(START)]
-    last_start = lines[starts[-1] if starts else 0 :]
-    blow_up = next((text for level, text in last_start if level == "E" and any(words in text for words in BLEW_UP)), "")
-    finished = next((text for _, text in reversed(last_start) if text.startswith("finished: ")), "")
-    stopped = next((text for _, text in reversed(last_start) if text.startswith("stopped")), "")
-    warnings = tuple(dict.fromkeys(text for level, text in lines if level in "WEC"))
+    message = str(holder.get("message", ""))
     if is_alive(holder):
         status, message = "running", ""
-    elif blow_up:
-        status, message = "blown up", blow_up
-    elif finished or (t is not None and t >= end * (1 - 1e-9)):
-        status, message = "finished", finished
-    elif t is None:
-        status, message = "empty", lines[-1][1] if lines else ""
+    elif holder.get("state") == "blown up":
+        status = "blown up"
+    elif holder.get("state") == "finished" or (t is not None and t >= end * (1 - 1e-9)):
+        status = "finished"
     else:
-        status, message = "stopped", stopped
-    return RunStatus(status, step or 0, t or 0.0, end, message, warnings)
+        status = "empty" if t is None else "stopped"
+    hours, platform = float(holder.get("device_hours", 0.0)), str(holder.get("platform", ""))
+    return RunStatus(status, step or 0, t or 0.0, end, message, _warnings(directory), hours, platform)
 
 
 def after_blow_up(directory: RunDirectory) -> str:
@@ -91,13 +86,8 @@ def refuse_ensemble(directory: RunDirectory) -> None:
         raise ConfigError(f"{directory.path} holds an ensemble; one of its runs is needed: {first}")
 
 
-def _log(directory: RunDirectory) -> list[tuple[str, str]]:
-    """Level and text of each line of the log; a line without a level, such as of a traceback, counts as `I`."""
-    lines: list[tuple[str, str]] = []
-    for line in log_of_run(directory):
-        match = LINE.match(line)
-        lines.append((match[1], match[2]) if match else ("I", line))
-    return lines
+def _warnings(directory: RunDirectory) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match[1] for match in map(WARNING.match, log_of_run(directory)) if match))
 
 
 def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | None, float | None]:
@@ -105,7 +95,7 @@ def _last_state(directory: RunDirectory, holder: dict[str, Any]) -> tuple[int | 
     known: list[tuple[int, float]] = []
     if "step" in holder:
         known.append((int(holder["step"]), float(holder["t"])))
-    last = directory.series_rows().last()
+    last = directory.store.rows(SERIES).last()
     if last:
         known.append((int(last["step"]), last["t"]))
     checkpoints = [path.name for path in list_checkpoints(directory.checkpoints)]

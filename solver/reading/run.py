@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
-from solver.io import RunDirectory, list_snapshots, read_slices
+from solver.io import SERIES, RunDirectory, list_snapshots, read_slices
 from solver.reading.datasets import records_dataset, series_dataset
 from solver.reading.lazy_snapshots import snapshots_dataset
 from solver.reading.optional import needed
@@ -53,16 +53,16 @@ class OpenRun:
         self.directory = directory
         self.config = config
         self.records: Mapping[str, Any] = _Datasets(
-            directory.record_names,
-            lambda name: records_dataset(directory.record_rows(name)),
+            directory.store.names,
+            lambda name: records_dataset(directory.store.rows(name)),
             f"{directory.path}: the run recorded no",
             lambda datasets: f"records in {directory.path}: {', '.join(datasets) or 'none'}",
         )
         means = directory.statistics
         self.statistics: Mapping[str, Any] = _Datasets(
-            lambda: [*directory.record_names(means.name), *([FIELDS] if list_snapshots(means) else [])],
+            lambda: [*directory.store.names(means.name), *([FIELDS] if list_snapshots(means) else [])],
             lambda name: (
-                _mean_fields(means) if name == FIELDS else records_dataset(directory.record_rows(name, means.name))
+                _mean_fields(means) if name == FIELDS else records_dataset(directory.store.rows(name, means.name))
             ),
             f"{directory.path}: the run has no statistics of",
             lambda datasets: f"statistics in {directory.path}: {', '.join(datasets) or 'none'}{_windows(datasets)}",
@@ -95,8 +95,7 @@ class OpenRun:
     @cached_property
     def series(self) -> Any:
         """Dataset of the scalars against time t."""
-        rows = self.directory.series_rows()
-        return series_dataset(rows.read(), rows.read_units())
+        return series_dataset(self.directory.store.rows(SERIES))
 
     @property
     def spectra(self) -> Any:

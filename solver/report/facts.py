@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from solver.config import ConfigError, read_toml
-from solver.io import Rows, RunDirectory
+from solver.io import SERIES, Rows, RunDirectory
 from solver.pictures import Recorded
 from solver.reading import RunStatus, run_status
 
@@ -69,14 +69,14 @@ def read_facts(path: Path) -> Facts:
     unread: list[str] = []
     records = _recorded(directory, "", Recorded.read, unread)
     means = _recorded(directory, "statistics", Recorded.read_means, unread)
-    scalars = directory.series_rows()
+    scalars = directory.store.rows(SERIES).table()
     return Facts(
         directory=directory,
         config=config,
         provenance=_provenance(directory),
         status=run_status(directory),
-        series=scalars.read(),
-        units=scalars.read_units(),
+        series={} if scalars is None else scalars.columns,
+        units={} if scalars is None else scalars.units,
         records=records,
         means=means,
         unread=tuple(unread),
@@ -88,9 +88,9 @@ def _recorded(
 ) -> dict[str, Recorded]:
     """Contents of the files of records in a folder, by name. A file that cannot be read adds a line to `unread`."""
     contents = {}
-    for name in directory.record_names(folder):
+    for name in directory.store.names(folder):
         try:
-            recorded = read(directory.record_rows(name, folder))
+            recorded = read(directory.store.rows(name, folder))
         except (ValueError, OSError) as error:
             unread.append(" ".join(str(error).split()))
         else:

@@ -145,13 +145,16 @@ def _log_changes(directory: RunDirectory, run_file: str) -> None:
 
 @contextmanager
 def end_recorded(lock: RunLock | None) -> Iterator[None]:
-    """Write into the status of a lock how the context ended."""
+    """Write into the status of a lock how the context ended: the message of a blow-up is there already."""
     try:
         yield
-    except BaseException as error:
-        _set_state(lock, "blown up" if isinstance(error, BlowUp) else "failed")
+    except BlowUp:
+        _update(lock, state="blown up")
         raise
-    _set_state(lock, "finished" if lock is None or lock.state == "running" else lock.state)
+    except BaseException as error:
+        _update(lock, state="failed", message=" ".join(str(error).split()) or type(error).__name__)
+        raise
+    _update(lock, state="finished" if lock is None or lock.state == "running" else lock.state)
 
 
 def live_jobs(directory: RunDirectory, pattern: str = "*-of-*") -> list[str]:
@@ -174,9 +177,9 @@ def refuse_link(path: Path) -> None:
         raise ConfigError(f"{path} is a symbolic link, which is not followed; remove it")
 
 
-def _set_state(lock: RunLock | None, state: str) -> None:
+def _update(lock: RunLock | None, **status: str) -> None:
     if lock is not None:
-        lock.update_status(state=state)
+        lock.update_status(**status)
 
 
 def take(directory: RunDirectory) -> RunLock:

@@ -55,6 +55,7 @@ def simulate(
         ValueError: a run without a directory.
     """
     directory = simulation.for_outputs().directory
+    _publish_devices(simulation, lock)
     with (
         Watchdog(simulation.limits.stall, directory.log) as watchdog,
         running(simulation, request, lock, watchdog, profile=profile or Profile(directory.path)) as run,
@@ -148,7 +149,7 @@ def running(
     run, limits = simulation.for_outputs(thread), simulation.limits
     profile = Profile(run.directory.path) if profile is None else profile
     keep_plan(run.equation, run.directory.path / PLAN)
-    with _writing(run, watchdog):
+    with _writing(run, watchdog, lock):
         with watchdog.busy("starting"):  # runs beside this one may have moved already
             state, resumed_at = first_state(simulation, run)
             log_rounding(run.equation)
@@ -194,8 +195,18 @@ def running(
             )  # fmt: skip
 
 
+def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
+    """Write the number of devices into the status of a run; members of an ensemble share the devices of all."""
+    assert simulation.directory is not None
+    if lock is None or simulation.directory.ensemble is not None:
+        return
+    meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]
+    devices = [device for mesh in meshes for device in mesh.devices.flat]
+    lock.update_status(devices=len(devices), platform=devices[0].platform)
+
+
 @contextmanager
-def _writing(run: Run, watchdog: Watchdog) -> Iterator[None]:
+def _writing(run: Run, watchdog: Watchdog, lock: RunLock | None) -> Iterator[None]:
     """What is being written when the block ends is finished, unless other processes may have died that it waits for."""
     run.writer.while_waiting = lambda: watchdog.busy("writing")
     patience = PATIENCE if jax.process_count() > 1 else None
@@ -204,6 +215,8 @@ def _writing(run: Run, watchdog: Watchdog) -> Iterator[None]:
         patience = None
     except BlowUp as error:
         LOGGER.error("%s", error)
+        if lock is not None:
+            lock.update_status(message=str(error))
         patience = None  # every process is here
         raise
     except KeyboardInterrupt:

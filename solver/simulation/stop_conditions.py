@@ -99,9 +99,10 @@ class StopConditions:
     def log_stop(self, step: int) -> None:
         """Log the reason of the stop, after the checkpoint was written."""
         cause = self._cause or "a signal to another process"
+        message = f"stopped early by {cause} at step {step}; its checkpoint continues the run"
         if self.lock is not None:
-            self.lock.update_status(state="stopped")
-        LOGGER.warning("stopped early by %s at step %d; its checkpoint continues the run", cause, step)
+            self.lock.update_status(state="stopped", message=message)
+        LOGGER.warning("%s", message)
 
     def remove_stop_file(self) -> None:
         """Remove the run's own file that asks for a stop, once the run stops, early or at its end."""

@@ -16,7 +16,7 @@ from solver import assemble
 from solver.cli.main import main
 from solver.config import ConfigError, Source, json_schema, load
 from solver.config.cases import cases
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row
+from solver.io import Axis, Column, RecordsLayout, Row, own_rows
 
 OWN = """
 import jax.numpy as jnp
@@ -149,7 +149,7 @@ def test_looking_at_a_run_imports_nothing_but_its_own_copies(tmp_path, capsys, m
 
 def test_records_of_outputs_that_are_not_imported_are_verified(tmp_path, capsys):
     (tmp_path / "config.toml").write_text(RUN.format(directory=tmp_path))
-    records = RecordsFile(tmp_path / "own-record.h5")
+    records = own_rows(tmp_path / "own-record.h5")
     records.append(
         Row(0, 0.0, {"size": np.ones(3)}), RecordsLayout({"i": Axis(np.arange(3))}, {"size": Column(("i",))})
     )

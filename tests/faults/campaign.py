@@ -15,7 +15,7 @@ from zygote import ROOT, Process, Zygote
 
 from solver.cli.main import main
 from solver.cluster.addresses import free_port
-from solver.io import RecordsFile
+from solver.io import own_rows
 
 STEPS = 40
 CASE = [
@@ -104,7 +104,7 @@ class Campaign:
             np.testing.assert_array_equal(a[name], b[name])
         assert told_a["values"] == told_b["values"]
         assert (directory / "series.csv").read_text() == (whole / "series.csv").read_text()
-        rows = [RecordsFile(where / "spectra.h5").rows() for where in (directory, whole)]
+        rows = [own_rows(where / "spectra.h5").table().rows for where in (directory, whole)]
         assert [row.step for row in rows[0]] == [row.step for row in rows[1]]
         for mine, theirs in zip(*rows, strict=True):
             for name, values in mine.values.items():

@@ -43,7 +43,7 @@ series = {{ every_steps = 2 }}
 spectra = {{ every_steps = 2 }}
 checkpoints = {{ every_steps = 5, keep = 2 }}
 """
-OFTEN = "import solver.io.packed_records as r; r.SMALL = 4000"  # so that shared files are rewritten during the run
+OFTEN = "import solver.io.row_file as r; r.SMALL_SHARED = 4000"  # so that shared files are rewritten during the run
 FEW = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (44, 44))"
 
 

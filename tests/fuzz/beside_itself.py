@@ -53,9 +53,9 @@ def _stop_after(rows: int, words: list[str]) -> None:
     """Carry out a command that is told to stop when so many rows of its series are written."""
     append, written = SeriesFile.append, 0
 
-    def counting(self: Any, row: Any) -> None:
+    def counting(self: Any, row: Any, layout: Any) -> None:
         nonlocal written
-        append(self, row)
+        append(self, row, layout)
         written += 1
         if written == rows + 1:
             signal.raise_signal(signal.SIGTERM)

@@ -9,7 +9,7 @@ import pytest
 
 import solver as sw
 from solver.grid import Storage
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, Variable, verify, verify_data, write_snapshot
+from solver.io import Axis, Column, RecordsLayout, Row, Variable, own_rows, verify, verify_data, write_snapshot
 
 CUTS, FLIPS = 20, 100
 
@@ -27,11 +27,11 @@ def folder(tmp_path_factory, grid):
     field = sw.from_global(u, grid)
     variables = {"velocity": Variable(field, "length/time", ("x", "y", "z")), "p": Variable(field[0], "1")}
     write_snapshot(folder / "snapshot.h5", variables, grid, 3, 0.25, {"title": "a box", "equation": "none"})
-    spectra = RecordsFile(folder / "spectra.h5")
+    spectra = own_rows(folder / "spectra.h5")
     layout = RecordsLayout({"k": Axis(np.arange(5.0))}, {"velocity": Column(("k",)), "p": Column(("k",))})
     for step in range(4):
         spectra.append(Row(step, 0.1 * step, {"velocity": np.exp(-np.arange(5.0)), "p": np.ones(5)}), layout)
-    spectra.merge()
+    spectra.flush()
     state = sw.State(
         field={"velocity": field}, t=jnp.float64(0.25), dt=jnp.float64(0.01), step=np.int64(3),
         storage=(("field/velocity", Storage("points")),),

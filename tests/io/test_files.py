@@ -11,55 +11,59 @@ import xarray
 
 import solver as sw
 from solver.io import (
+    Column,
     DirectoryLock,
+    RecordsLayout,
+    Row,
     SeriesFile,
     TakenError,
     Variable,
     describe_field,
-    drop_rows_after,
     read_lock,
     verify_data,
     write_snapshot,
 )
 
-UNITS = {"energy": "length^2/time^2", "cfl": "1"}
+UNITS = {"dt": "time", "energy": "length^2/time^2", "cfl": "1"}
+SCALARS = RecordsLayout({}, {name: Column(units=unit) for name, unit in UNITS.items()})
 
 
 def row(step):
-    return {"step": step, "t": 0.1 * step, "dt": 0.1, "energy": 1 / 3 + step, "cfl": 1e-300}
+    return Row(step, 0.1 * step, {"dt": np.asarray(0.1), "energy": np.asarray(1 / 3 + step), "cfl": np.asarray(1e-300)})
 
 
 def test_series_reads_back_exactly(tmp_path):
-    series = SeriesFile(tmp_path / "series.csv", UNITS)
-    series.begin()
-    series.append(row(0))
-    series.append(row(3))
+    series = SeriesFile(tmp_path / "series.csv")
+    series.append(row(0), SCALARS)
+    series.append(row(3), SCALARS)
     lines = (tmp_path / "series.csv").read_text().splitlines()
     assert lines[0] == "# units: step [1], t [time], dt [time], energy [length^2/time^2], cfl [1]"
     assert lines[1] == "step,t,dt,energy,cfl"
-    assert [float(v) for v in lines[3].split(",")] == list(row(3).values())
+    assert [float(v) for v in lines[3].split(",")] == [3, row(3).t, *row(3).values.values()]
     assert lines[3].startswith("3,")
 
 
 def test_later_and_torn_rows_are_dropped(tmp_path):
     path = tmp_path / "series.csv"
-    series = SeriesFile(path, UNITS)
-    series.begin()
+    series = SeriesFile(path)
     for step in (0, 10, 20, 30, 40):
-        series.append(row(step))
+        series.append(row(step), SCALARS)
     whole = path.read_text()
     path.write_text(whole[:-9])  # the last row was being written when the process was killed
-    drop_rows_after(path, 20)
+    series.drop_after(20)
     assert path.read_text() == whole[: whole.index("30,")]
     for step in (30, 40):
-        series.append(row(step))
+        series.append(row(step), SCALARS)
     assert path.read_text() == whole
 
 
-def test_a_series_of_other_columns_is_refused(tmp_path):
-    SeriesFile(tmp_path / "series.csv", {"mass": "1"}).begin()
-    with pytest.raises(ValueError, match="its columns are step,t,dt,mass"):
-        SeriesFile(tmp_path / "series.csv", UNITS).check()
+def test_a_series_tells_its_columns_and_its_last_row(tmp_path):
+    series = SeriesFile(tmp_path / "series.csv")
+    assert (series.layout(), series.table(), series.last()) == (None, None, {})
+    series.append(row(7), SCALARS)
+    assert series.layout() == SCALARS
+    assert series.table().units == {"step": "1", "t": "time", **UNITS}
+    assert series.last() == {"step": 7, "t": row(7).t, **row(7).values}
 
 
 @pytest.fixture
@@ -216,6 +220,27 @@ def die(lock):
     lock._over.set()
     lock._thread.join()
     os.close(lock._descriptor)
+
+
+def test_hours_of_devices_count_all_starts(tmp_path):
+    for _ in range(2):
+        held = DirectoryLock(tmp_path, {})
+        held.update_status(devices=3600, platform="gpu")
+        time.sleep(0.1)
+        held.release()
+    DirectoryLock(tmp_path, {}).release()  # a start that has no devices
+    status = read_lock(tmp_path / "status.json")
+    assert 0.2 < status["device_hours"] < 2.0
+    assert status["platform"] == "gpu"
+
+
+def test_a_long_message_leaves_the_status_whole(tmp_path):
+    held = DirectoryLock(tmp_path, {})
+    held.update_status(message=10000 * "×")
+    held.release()
+    assert read_lock(tmp_path / "status.json")["message"] == 500 * "×"
+    DirectoryLock(tmp_path, {}).release()
+    assert "message" not in read_lock(tmp_path / "status.json")
 
 
 def test_a_requeued_job_is_not_held_up_by_its_killed_self_and_another_a_little(

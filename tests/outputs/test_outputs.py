@@ -17,7 +17,17 @@ from solver.assemble.classes import built_in
 from solver.cli.main import main
 from solver.config import ConfigError
 from solver.equations import NavierStokes
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, list_checkpoints, load_checkpoint, read_series
+from solver.io import (
+    Axis,
+    Column,
+    RecordsLayout,
+    Row,
+    list_checkpoints,
+    load_checkpoint,
+    own_rows,
+    read_series,
+    row_file,
+)
 from solver.outputs.base import Output
 from solver.steppers.start import state_shapes
 
@@ -25,6 +35,10 @@ from solver.steppers.start import state_shapes
 
 
 SHELLS = RecordsLayout({"k": Axis(np.arange(20.0), "1/length")}, {"energy": Column(("k",))})
+
+
+def journal(rows):
+    return rows.path.with_name(f".{rows.path.name}.rows")
 
 
 def rows(count, shells=20):
@@ -42,7 +56,7 @@ def rows(count, shells=20):
 )
 def test_a_spectrum_has_the_power_law_of_its_equation(make_grid, tmp_path, make, shape, laws):
     layout = sw.outputs.Spectra().layout(make(make_grid(shape, devices=1)))
-    file = RecordsFile(tmp_path / "spectra.h5")
+    file = own_rows(tmp_path / "spectra.h5")
     file.append(Row(0, 0.0, {name: np.ones(layout.shape(name)) for name in layout.columns}), layout)
     for read in (layout, file.layout(), RecordsLayout.from_json(json.loads(json.dumps(layout.to_json())))):
         assert {name: column.power_law for name, column in read.columns.items()} == laws
@@ -50,16 +64,16 @@ def test_a_spectrum_has_the_power_law_of_its_equation(make_grid, tmp_path, make,
 
 def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypatch):
     replaced = []
-    replace = RecordsFile._replace
-    monkeypatch.setattr(RecordsFile, "_replace", lambda self, rows: replaced.append(1) or replace(self, rows))
-    monkeypatch.setattr("solver.io.records.SMALL", 4096)
-    file = RecordsFile(tmp_path / "spectra.h5")
+    write = row_file.write_tables
+    monkeypatch.setattr(row_file, "write_tables", lambda *args, **how: replaced.append(1) or write(*args, **how))
+    monkeypatch.setattr(row_file, "SMALL", 4096)
+    file = own_rows(tmp_path / "spectra.h5")
     for row in rows(2000):
         file.append(row, SHELLS)
     assert 4 < len(replaced) < 60
-    assert [row.step for row in file.rows()] == list(range(2000))
-    file.merge()
-    assert not file.journal.exists()
+    assert [row.step for row in file.table().rows] == list(range(2000))
+    file.flush()
+    assert not journal(file).exists()
     with h5py.File(file.path) as data:
         assert data["energy"].shape == (2000, 20)
         assert data["energy"][1234, 3] == 1237
@@ -67,29 +81,29 @@ def test_the_file_is_replaced_as_seldom_as_keeps_a_row_cheap(tmp_path, monkeypat
 
 
 def test_rows_survive_a_kill_at_any_moment(tmp_path):
-    file = RecordsFile(tmp_path / "spectra.h5")
+    file = own_rows(tmp_path / "spectra.h5")
     for row in rows(10):
         file.append(row, SHELLS)
-    whole = file.journal.read_bytes()
-    file.journal.write_bytes(whole[:-30])  # killed while it wrote the last row
-    assert [row.step for row in file.rows()] == list(range(9))
-    assert file.damaged_lines() == []
-    file.merge()
-    file.journal.write_bytes(whole)  # killed between the new file and the end of the journal
-    assert [row.step for row in file.rows()] == list(range(10))
+    whole = journal(file).read_bytes()
+    journal(file).write_bytes(whole[:-30])  # killed while it wrote the last row
+    assert [row.step for row in file.table().rows] == list(range(9))
+    assert not any(file.verify().values())
+    file.flush()
+    journal(file).write_bytes(whole)  # killed between the new file and the end of the journal
+    assert [row.step for row in file.table().rows] == list(range(10))
     file.drop_after(4)
-    assert [row.step for row in file.rows()] == list(range(5))
-    assert not file.journal.exists()
+    assert [row.step for row in file.table().rows] == list(range(5))
+    assert not journal(file).exists()
 
 
 def test_a_changed_line_of_the_journal_is_found(tmp_path):
-    file = RecordsFile(tmp_path / "spectra.h5")
+    file = own_rows(tmp_path / "spectra.h5")
     for row in rows(5):
         file.append(row, SHELLS)
-    text = file.journal.read_text()
-    file.journal.write_text(text.replace('"step": 2', '"step": 7'))
-    assert file.damaged_lines() == [3]
-    assert [row.step for row in file.rows()] == [0, 1, 3, 4]
+    text = journal(file).read_text()
+    journal(file).write_text(text.replace('"step": 2', '"step": 7'))
+    assert file.verify()[journal(file)] == ["line 3: its checksum does not match"]
+    assert [row.step for row in file.table().rows] == [0, 1, 3, 4]
 
 
 # ---- a run from Python ------------------------------------------------------------------------------------------
@@ -223,6 +237,11 @@ def test_rows_of_the_series_that_were_changed_or_removed_are_told(tmp_path, caps
     run_until(0.15)
     assert "warning: series.csv: it is missing, and with it 3 rows of steps 0 to 2" in capsys.readouterr().out
     assert main(["verify", str(tmp_path)]) == 0
+    series.write_text(series.read_text().replace("enstrophy", "vorticity"))
+    with pytest.raises(
+        ConfigError, match=r"its columns are step,t,dt,.*vorticity.*; this run writes step,t,dt,.*enstr"
+    ):
+        run_until(0.2)
 
 
 def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
@@ -241,7 +260,7 @@ def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
         with h5py.File(path) as file:
             assert float(file.attrs["time"]) == times[int(path.stem[5:])]
     assert {path.stem for path in (folder / "snapshots").glob("*.hdf")} == {f"step-{n:08d}" for n in steps}
-    assert all(row.step <= 3 for row in RecordsFile(folder / "spectra.h5").rows())
+    assert all(row.step <= 3 for row in own_rows(folder / "spectra.h5").table().rows)
 
 
 @pytest.mark.slow

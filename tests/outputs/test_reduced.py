@@ -13,7 +13,7 @@ from solver.config import ConfigError
 from solver.diagnostics.points import at_places
 from solver.dynamics.derived import derived_quantities
 from solver.fft import Transform
-from solver.io import RecordsFile, Variable, write_snapshot
+from solver.io import Variable, own_rows, write_snapshot
 from solver.io.subgrid import Subgrid
 from solver.outputs import Correlations, Points, Slices, Snapshots, Statistics, ZonalMeans
 from solver.spaces.field import Field
@@ -269,10 +269,10 @@ def test_a_field_at_places_is_its_series(shape, devices, real):
 def test_points_of_a_run(tmp_path):
     places = ((0.0, 0.0, 0.0), (0.3, 1.1, 2.0))
     flow, last = run(tmp_path, Points(every_steps=1, at=places))
-    file = RecordsFile(tmp_path / "points.h5")
-    assert [row.step for row in file.rows()] == [0, 1, 2]
+    file = own_rows(tmp_path / "points.h5")
+    assert [row.step for row in file.table().rows] == [0, 1, 2]
     expected = np.asarray(at_places(last.field["velocity"], places, flow.grid))
-    np.testing.assert_allclose(file.rows()[-1].values["velocity_y"], expected[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(file.table().rows[-1].values["velocity_y"], expected[:, 1], rtol=1e-12)
     text = Points(at=places).programs(flow, last)["points"].lower().compile().as_text()
     assert "all-gather" not in text
     assert "all-to-all" not in text

@@ -7,7 +7,7 @@ import pytest
 
 import solver as sw
 from solver.config import ConfigError
-from solver.io import RecordsFile, list_checkpoints
+from solver.io import list_checkpoints, own_rows
 from solver.outputs import Checkpoints, PDFs, Snapshots, Spectra, Statistics
 
 STEP, WINDOW = 0.05, 10  # a window of ten steps
@@ -37,8 +37,8 @@ def continue_from(directory, step):
 
 
 def recorded(directory, name="spectra"):
-    file = RecordsFile(directory / "statistics" / f"{name}.h5")
-    return file.rows()
+    file = own_rows(directory / "statistics" / f"{name}.h5")
+    return file.table().rows
 
 
 def fields(directory):
@@ -54,7 +54,7 @@ def fields(directory):
 @pytest.mark.slow
 def test_means_and_variances_are_those_of_the_states_that_entered(tmp_path):
     run(tmp_path, 30 * STEP, devices=8, momentary=True)
-    momentary = RecordsFile(tmp_path / "spectra.h5").rows()
+    momentary = own_rows(tmp_path / "spectra.h5").table().rows
     for row in recorded(tmp_path):
         window = [m.values["energy"] for m in momentary if row.step - WINDOW < m.step <= row.step]
         assert len(window) == row.values["samples"] == 5

@@ -8,7 +8,7 @@ from measured_figures import at_points, outside, overlaps
 import solver as sw
 from solver.cli.main import main
 from solver.diagnostics import fit_soliton, soliton_profile
-from solver.io import VARIANCE, RecordsFile, list_snapshots, read_slices
+from solver.io import VARIANCE, list_snapshots, own_rows, read_slices
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.drawn_parts import chosen_parts, draw_parts, film_part
 from solver.pictures.film import frames
@@ -224,7 +224,7 @@ def test_a_file_that_has_no_windows_is_refused(tmp_path):
 def test_statistics_of_a_run(sliced, tmp_path, figures):
     sw.outputs.Statistics.draw(sw.io.RunDirectory(sliced), tmp_path, View())
     assert set(figures) == {"statistics-scales", "statistics-spectra"} | {f"statistics-step-{n:08d}" for n in (6, 12)}
-    rows = RecordsFile(sliced / "statistics" / "spectra.h5").rows()
+    rows = own_rows(sliced / "statistics" / "spectra.h5").table().rows
     axis, compensated = figures["statistics-spectra"].axes
     first, last = ([line for line in panel.lines if line.get_label()[0] != "_"] for panel in (axis, compensated))
     assert [line.get_label() for line in first] == ["t = 0 – 0.3", "t = 0.3 – 0.6"]
@@ -259,7 +259,7 @@ def test_extremes_share_panels_and_places_come_last(tmp_path):
 
 
 def test_points_and_modes_are_curves_against_time(sliced):
-    recorded = Recorded.read(RecordsFile(sliced / "points.h5"))
+    recorded = Recorded.read(own_rows(sliced / "points.h5"))
     figure = records_figure(recorded, View())
     assert titles(figure) == ["velocity x", "velocity y", "velocity z"]
     first, second = figure.axes[2].lines

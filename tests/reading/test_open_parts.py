@@ -7,7 +7,7 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.config import ConfigError
-from solver.io import RecordsFile, list_snapshots, read_slices
+from solver.io import list_snapshots, own_rows, read_slices
 
 xarray = pytest.importorskip("xarray", reason="xarray is not installed")
 
@@ -75,7 +75,7 @@ def test_a_name_that_ends_as_a_part_is_taken_apart_rightly(tmp_path):
 def test_statistics_by_the_names_of_their_files(sliced):
     statistics = sw.open_run(sliced).statistics
     assert list(statistics) == ["scales", "spectra", "fields"]
-    rows = RecordsFile(sliced / "statistics" / "spectra.h5").rows()
+    rows = own_rows(sliced / "statistics" / "spectra.h5").table().rows
     spectra = statistics["spectra"]
     np.testing.assert_array_equal(spectra["energy"], [row.values["energy"] for row in rows])
     assert spectra["since"].values == pytest.approx([0, 0.3])

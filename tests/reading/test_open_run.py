@@ -13,7 +13,7 @@ from made_runs import record
 
 import solver as sw
 from solver.config import ConfigError
-from solver.io import RecordsFile, list_snapshots, read_series
+from solver.io import list_snapshots, read_series
 
 pytest.importorskip("xarray", reason="xarray is not installed")
 
@@ -96,7 +96,7 @@ def test_a_run_under_way(running):
     assert run.run_status.status == "running"
     assert (run.run_status.step, run.run_status.t) == (6, 0.3)
     assert run.series.sizes["t"] == 6  # of the seventh row half is written
-    journal = RecordsFile(running / "spectra.h5").journal
+    journal = running / ".spectra.h5.rows"
     assert journal.exists()
     assert run.spectra["step"].values.tolist() == [0, 2, 4, 6]
     assert run.provenance == {}
@@ -125,6 +125,23 @@ def test_a_run_that_was_left_is_stopped(running):
     for left in ({"released": True}, {"time": holder["time"] - 3600}):
         lock.write_text(json.dumps({**holder, **left}))
         assert sw.open_run(running).run_status.status == "stopped"
+
+
+def test_the_status_is_in_data_and_not_in_the_log(blown_up, finished, tmp_path):
+    for folder, status, message in (
+        (blown_up, "blown up", "the solution blew up "),
+        (finished, "finished", "finished: "),
+    ):
+        copy = tmp_path / status
+        shutil.copytree(folder, copy)
+        (copy / "log.txt").unlink()
+        now = sw.open_run(copy).run_status
+        assert (now.status, now.warnings) == (status, ())
+        assert now.message.startswith(message)
+        assert now.platform == "cpu"
+        assert 0 < now.device_hours < 1
+        said = json.loads((copy / "status.json").read_text())
+        assert (said["state"], said["message"], said["device_hours"]) == (status, now.message, now.device_hours)
 
 
 def test_no_run_is_one_line(tmp_path):

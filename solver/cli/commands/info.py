@@ -13,6 +13,7 @@ from typing import Any
 from solver.cli.directory import open_run, runs_below
 from solver.config import read_toml
 from solver.io import (
+    SERIES,
     CheckpointError,
     OtherFormat,
     RunDirectory,
@@ -20,10 +21,9 @@ from solver.io import (
     duration,
     is_alive,
     list_checkpoints,
-    read_holder,
     read_manifest,
 )
-from solver.reading import after_blow_up, device_hours, job_statuses, jobs_line, run_status
+from solver.reading import after_blow_up, job_statuses, jobs_line, run_status
 
 FORMAT = 1
 
@@ -66,7 +66,6 @@ def _values(path: Path) -> dict[str, dict[str, str]]:
 def facts(directory: RunDirectory) -> dict[str, Any]:
     """The content of `--json` for a run: times in seconds, None (null) for unknown numbers."""
     table, now, holder = read_toml(directory.run_file), run_status(directory), _holder(directory)
-    hours, platform = device_hours(directory)
     return {
         "format": FORMAT,
         "directory": str(directory.path),
@@ -83,8 +82,8 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
         "job": holder.get("job"),
         "checkpoints": [path.name for path in list_checkpoints(directory.checkpoints)],
         "snapshots": len(list(directory.snapshots.glob("step-*.h5"))),
-        "device_hours": hours if platform else None,
-        "platform": platform or None,
+        "device_hours": now.device_hours if now.platform else None,
+        "platform": now.platform or None,
         "said": now.message,
         "warnings": list(now.warnings),
     }
@@ -92,7 +91,7 @@ def facts(directory: RunDirectory) -> dict[str, Any]:
 
 def _holder(directory: RunDirectory) -> dict[str, Any]:
     """Content of the lock of the process that is running it now; empty without such a process."""
-    holder = read_holder(directory)
+    holder = directory.read_holder()
     return holder if is_alive(holder) else {}
 
 
@@ -100,9 +99,9 @@ def _print_table(runs: list[RunDirectory], values: dict[str, dict[str, str]]) ->
     keys = list(next(iter(values.values()), {}))
     rows = [("run", "state", "step", "t", "end", "device hours", *keys)]
     for directory in runs:
-        now, (hours, platform), name = run_status(directory), device_hours(directory), directory.path.name
+        now, name = run_status(directory), directory.path.name
         own = [_short(values.get(name, {}).get(key, "")) for key in keys]
-        used = f"{hours:.3g}" if platform else "–"
+        used = f"{now.device_hours:.3g}" if now.platform else "–"
         rows.append((name, now.status, str(now.step), f"{now.t:.6g}", f"{now.end:.6g}", used, *own))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -201,7 +200,7 @@ def _stands_at(directory: RunDirectory, end: float) -> str:
 
 def _now(directory: RunDirectory) -> str:
     """Say if a process is running it, and when it will be done."""
-    holder = read_holder(directory)
+    holder = directory.read_holder()
     if not holder or holder.get("released"):
         return "no process is running it"
     silent = clock.time() - holder["time"]
@@ -220,7 +219,7 @@ def _now(directory: RunDirectory) -> str:
 
 
 def _last_row(directory: RunDirectory) -> str:
-    last = directory.series_rows().last()
+    last = directory.store.rows(SERIES).last()
     return ", ".join(f"{name} = {value:.6g}" for name, value in last.items()) or "none"
 
 
@@ -238,8 +237,8 @@ def _provenance(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _used(directory: RunDirectory) -> str:
-    hours, platform = device_hours(directory)
-    return f"{hours:.3g} hours of {platform.upper()} devices" if platform else "not known"
+    now = run_status(directory)
+    return f"{now.device_hours:.3g} hours of {now.platform.upper()} devices" if now.platform else "not known"
 
 
 def _made_by(provenance: dict[str, Any]) -> str:

@@ -63,24 +63,23 @@ def _verify_pack(pack: Pack, root: Path) -> int:
 def _of_other_outputs(directory: RunDirectory, checked: dict[Path, list[str]]) -> dict[Path, list[str]]:
     """Check records of outputs that only the run's own Python defines; their files have the same checksums."""
     problems: dict[Path, list[str]] = {}
-    for file in map(io.RecordsFile, _others(directory, checked)):
-        if not file.path.exists() or io.is_sealed(file.path):
-            problems |= file.verify()
+    for rows in _others(directory, checked):
+        if not rows.path.exists() or io.is_sealed(rows.path):
+            problems |= rows.verify()
     return problems
 
 
 def _unsealed(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
     series = [path for path in (directory.series,) if path not in checked]
-    return [path for path in [*series, *_others(directory, checked)] if path.exists() and not _has_checksum(path)]
+    others = [rows.path for rows in _others(directory, checked)]
+    return [path for path in [*series, *others] if path.exists() and not _has_checksum(path)]
 
 
 def _has_checksum(path: Path) -> bool:
     return path.suffix == ".h5" and io.is_sealed(path)
 
 
-def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[Path]:
-    """Records that no known kind of output has checked; some may be only in their journal."""
-    if directory.pack is not None:
-        return []
-    files = map(io.RecordsFile, map(directory.records, directory.record_names()))
-    return [file.path for file in files if file.path not in checked and file.journal not in checked]
+def _others(directory: RunDirectory, checked: dict[Path, list[str]]) -> list[io.Rows]:
+    """Rows of the run's own files that no known kind of output has checked; some may be only in their journal."""
+    names = directory.store.names() if directory.pack is None else []
+    return [rows for rows in map(directory.store.rows, names) if rows.path not in checked]

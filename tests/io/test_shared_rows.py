@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from solver.io import Axis, Column, RecordsFile, RecordsLayout, Row, packed_records
+from solver.io import Axis, Column, PackLock, RecordsLayout, Row, RunDirectory, own_rows, row_file
 from solver.io.pack import Pack, packs_for, packs_in
-from solver.io.packed_records import PackedFile, PackedRows
+from solver.io.row_file import RowFile, RowsInFile
 
 LAYOUT = RecordsLayout(
     {"k": Axis(np.arange(1.0, 4.0), "1/length")}, {"spectrum": Column(("k",), "1"), "energy": Column(units="J")}
@@ -24,28 +24,33 @@ def fill(file, steps, numbers=(3, 0, 11), layout=LAYOUT):
             file.append(number, row(number, step, layout), layout)
 
 
+def rows_of(file, number):
+    table = RowsInFile(file, number).table()
+    return [] if table is None else table.rows
+
+
 def steps_of(file, number):
-    return [each.step for each in PackedRows(file, number).rows()]
+    return [each.step for each in rows_of(file, number)]
 
 
 @pytest.fixture
 def file(tmp_path):
-    return PackedFile(tmp_path / "spectra.h5")
+    return RowFile(tmp_path / "spectra.h5", shared=True)
 
 
 @pytest.mark.parametrize("kept", [0, 2**20], ids=["read by member", "read as a whole"])
 def test_rows_are_those_of_a_file_alone(file, tmp_path, monkeypatch, kept):
-    monkeypatch.setattr(packed_records, "KEPT", kept)
+    monkeypatch.setattr(row_file, "KEPT", kept)
     fill(file, (0, 2, 4))
-    alone = RecordsFile(tmp_path / "alone.h5")
+    alone = own_rows(tmp_path / "alone.h5")
     for step in (0, 2, 4):
         alone.append(row(3, step), LAYOUT)
     for state in ("in the journal", "in the file"):
-        rows, layout = PackedRows(file, 3).rows(), PackedRows(file, 3).layout()
+        rows, layout = rows_of(file, 3), RowsInFile(file, 3).layout()
         assert layout.of_rows() == alone.layout().of_rows(), state
         assert list(layout.columns) == list(LAYOUT.columns), "columns keep their order"
-        assert [each.step for each in rows] == [each.step for each in alone.rows()]
-        for mine, theirs in zip(rows, alone.rows(), strict=True):
+        assert [each.step for each in rows] == [each.step for each in alone.table().rows]
+        for mine, theirs in zip(rows, alone.table().rows, strict=True):
             for name in LAYOUT.columns:
                 np.testing.assert_array_equal(mine.values[name], theirs.values[name])
         file.merge()
@@ -57,7 +62,7 @@ def test_rows_are_those_of_a_file_alone(file, tmp_path, monkeypatch, kept):
 def test_the_file_does_not_depend_on_the_order_of_writing_or_on_merges(file, tmp_path):
     fill(file, (0, 2, 4))
     file.merge()
-    other = PackedFile(tmp_path / "other.h5")
+    other = RowFile(tmp_path / "other.h5", shared=True)
     fill(other, (0, 2), (0, 11))
     fill(other, (0,), (3,))
     other.merge()
@@ -92,7 +97,7 @@ def test_a_kill_between_the_new_file_and_the_end_of_the_journal_doubles_nothing(
     file.merge()
     whole = file.path.read_bytes()
     file.journal.write_bytes(lines)
-    again = PackedFile(file.path)
+    again = RowFile(file.path, shared=True)
     assert [steps_of(again, number) for number in (3, 0)] == [[0, 3, 4], [0, 2, 3, 4]]
     again.merge()
     assert again.path.read_bytes() == whole
@@ -102,7 +107,7 @@ def test_a_row_that_a_kill_cut_short_is_left_out_and_spoils_no_other(file):
     fill(file, (0, 2))
     with file.journal.open("ab") as journal:
         journal.write(b'0badc0de 3 {"layout": "')
-    again = PackedFile(file.path)
+    again = RowFile(file.path, shared=True)
     assert steps_of(again, 3) == [0, 2]
     assert again.verify() == {file.journal: []}
     again.drop_after(3, 0)
@@ -125,7 +130,7 @@ def test_damage_is_found(file):
 
 
 def test_a_journal_is_merged_when_it_has_grown(file, monkeypatch):
-    monkeypatch.setattr(packed_records, "SMALL", 1000)
+    monkeypatch.setattr(row_file, "SMALL_SHARED", 1000)
     fill(file, range(40))
     assert file.path.exists()
     assert file.journal.stat().st_size < max(1500, file.path.stat().st_size)
@@ -136,8 +141,8 @@ def test_members_of_other_axes_have_a_group_of_their_own(file):
     fill(file, (0, 2), (0, 1))
     fill(file, (0, 1), (2,), OTHER)
     for _ in range(2):
-        assert PackedRows(file, 2).layout().shape("spectrum") == (2,)
-        assert PackedRows(file, 1).layout().shape("spectrum") == (3,)
+        assert RowsInFile(file, 2).layout().shape("spectrum") == (2,)
+        assert RowsInFile(file, 1).layout().shape("spectrum") == (3,)
         assert steps_of(file, 2) == [0, 1]
         file.merge()
 
@@ -154,6 +159,16 @@ def test_packs_hold_some_hundred_members_and_are_found_again(tmp_path):
     again = packs_for(tmp_path, range(300))
     assert steps_of(again[7].file("spectra"), 7) == [0]
     assert len(packs_in(tmp_path)) == 2
+
+
+def test_a_status_stays_with_its_member_in_another_pack(tmp_path):
+    lock = PackLock(packs_for(tmp_path, range(4))[2], {})
+    lock.member(tmp_path / "member-0002").update_status(state="blown up", message="too, large", step=7)
+    packs_for(tmp_path, (2, 3))
+    lock.release()
+    status = RunDirectory(tmp_path / "member-0002").read_holder()
+    assert (status["state"], status["message"], status["step"]) == ("blown up", "too, large", 7)
+    assert RunDirectory(tmp_path / "member-0003").read_holder() == {}
 
 
 def test_members_that_are_shared_out_in_another_way_take_their_rows_along(tmp_path):

@@ -1,9 +1,10 @@
-"""Rows of many members of an ensemble in one file of records.
+"""NAME.h5: rows of arrays against time, of one run or of many members of an ensemble.
 
-The file is written like that of one run (see `records`): each row goes to a journal first, and the file is replaced as
-a whole when the journal has grown to a quarter of it. A member that goes on from a checkpoint has a line in the journal
-that drops its rows after that step, so that nothing is rewritten for it alone. In the file rows are sorted by member
-and step: it does not depend on the order in which they were written, or on kills in between.
+An HDF5 file that is open while its process is killed may be lost. So each row is first written to a journal beside the
+file, as one line of text with a checksum. When the journal has grown to a quarter of the file, the file is replaced as
+a whole: the cost of a row does not grow with the run, and no row is lost. A run that goes on from a checkpoint has a
+line in the journal that drops its rows after that step. In the file rows are sorted by member and step: it does not
+depend on the order in which they were written, or on kills in between.
 """
 
 from __future__ import annotations
@@ -19,45 +20,20 @@ from typing import Any
 import numpy as np
 
 from solver.io.files import append_line, sync
-from solver.io.hdf5 import create, dataset, read_hdf5, verify_data
-from solver.io.records import MEMBER, RecordsLayout, Row, columns_in, journal_of, read_layout, sealed_hdf5, write_rows
+from solver.io.hdf5 import verify_data
 from solver.io.row_checksums import crc
+from solver.io.row_hdf5 import part_of, read_tables, write_tables
+from solver.io.rows import RecordsLayout, Row, Table
 
-KEPT = 2**26  # bytes: a file of at most this is read as a whole, and kept for the next of its members
-SMALL = 2**20  # bytes: a journal below this is not worth a new file
-GROUP = "rows"  # name of the first group in a file; the others are rows-2, rows-3, …
+KEPT = 2**26  # bytes: a shared file of at most this is read as a whole, and kept for the next of its members
+SMALL, SMALL_SHARED = 2**16, 2**20  # bytes: a journal below this is not worth a new file, of one run or of many members
 LAYOUT = "layout"  # begins a line of the journal that has a layout, where others have the number of a member
 ALL = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of some members, of one layout, sorted by member and step.
-
-    Args:
-        layout: axes and columns.
-        member, step, t: of each row.
-        values: `(row, *axes)` of each column.
-    """
-
-    layout: RecordsLayout
-    member: np.ndarray
-    step: np.ndarray
-    t: np.ndarray
-    values: Mapping[str, np.ndarray]
-
-    @property
-    def rows(self) -> list[Row]:
-        """The rows, each by itself."""
-        return [
-            Row(int(step), float(t), {name: np.asarray(values[i]) for name, values in self.values.items()})
-            for i, (step, t) in enumerate(zip(self.step, self.t, strict=True))
-        ]
-
-
 @dataclass
 class _Added:
-    """What the journal says of one member.
+    """Lines of the journal about one member.
 
     Args:
         stored: steps of its rows in the file.
@@ -85,58 +61,61 @@ class _Added:
         return int(kept[-1]) if len(kept) else -1
 
 
-class PackedFile:
-    """The rows of many members in one file; written by the first process only, through one object.
+class RowFile:
+    """A file of rows with its journal; written by the first process only, through one object.
 
-    Each layout has a group, `rows`, `rows-2`, …: members of one equation have the same. It holds `member`, `step` and
-    `t` of each row, the axes, and the columns `(row, *axes)`.
+    The file of one run has one layout. Each of its rows is synced, and it is brought up to date by `flush`. In a
+    shared file each layout has a group: members of one equation have the same. Its journal is synced by `flush`.
 
     Args:
         path: the file.
+        shared: True if it holds the rows of many members.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._layout_of: dict[int, str] = {}  # of the members that this object has added rows of
-        self._texts: dict[str, str] = {}
-        self._in_journal: set[str] | None = None  # layouts; None before this object has written
-
-    @property
-    def journal(self) -> Path:
-        """The rows that are not in the file yet."""
-        return journal_of(self.path)
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        self.path, self.shared = path, shared
+        self.journal = path.with_name(f".{path.name}.rows")
+        self._key_of: dict[int, str] = {}  # of the layouts of members that this object has added rows of
+        self._in_journal: set[str] | None = None  # keys of layouts; None before this object has written
 
     @property
     def exists(self) -> bool:
-        """Whether there may be rows."""
+        """True if there may be rows."""
         return self.path.exists() or self.journal.exists()
 
     # ---- writing ------------------------------------------------------------------------------------------------
 
     def append(self, number: int, row: Row, layout: RecordsLayout) -> None:
-        """Add a row of a member; it is on the disk after the next `flush`."""
-        if number not in self._layout_of:
-            key = _key(layout)
-            self._layout_of[number], self._texts[key] = key, json.dumps(layout.to_json())
-        key = self._layout_of[number]
-        if self._in_journal is None or key not in self._in_journal:
-            self._add_line(LAYOUT, f'{{"key": "{key}", "layout": {self._texts[key]}}}')
-            assert self._in_journal is not None
+        """Add a row of a member; in a shared file it is on the disk after the next `flush`."""
+        self._open_journal()
+        if number not in self._key_of:
+            self._key_of[number] = self._key(layout)
+        key = self._key_of[number]
+        assert self._in_journal is not None
+        if key not in self._in_journal:
+            self._add_line(LAYOUT, {"key": key, LAYOUT: layout.to_json()})
             self._in_journal.add(key)
         values = [np.asarray(row.values[name]).tolist() for name in sorted(layout.columns)]
-        self._add_line(str(number), json.dumps({LAYOUT: key, "step": row.step, "t": row.t, "values": values}))
+        self._add_line(str(number), {LAYOUT: key, "step": row.step, "t": row.t, "values": values})
         stored = self.path.stat().st_size if self.path.exists() else 0
-        if self.journal.stat().st_size >= max(SMALL, stored // 4):
+        enough = max(SMALL_SHARED if self.shared else SMALL, stored // 4)
+        if self.journal.stat().st_size >= enough or not (stored or self.shared):
             self.merge()
 
     def drop_after(self, number: int, step: int) -> None:
         """Drop the rows of a member after a step."""
-        if self.exists:
-            self._add_line(str(number), json.dumps({"drop_after": step}))
+        if not self.exists:
+            return
+        self._open_journal()
+        self._add_line(str(number), {"drop_after": step})
+        if not self.shared:
+            self.merge()
 
     def flush(self) -> None:
-        """Bring the journal to the disk."""
-        if self.journal.exists():
+        """Bring the rows to the disk: to the file of one run, to the journal of many members."""
+        if not self.shared:
+            self.merge()
+        elif self.journal.exists():
             sync(self.journal)
 
     def merge(self) -> None:
@@ -145,38 +124,36 @@ class PackedFile:
             return
         tables = self.tables()
         if tables:
-            with sealed_hdf5(self.path) as file:
-                for i, table in enumerate(tables, 1):
-                    group = file.create_group(GROUP if i == 1 else f"{GROUP}-{i}", track_order=True)
-                    create(group, MEMBER, table.member)
-                    write_rows(group, table.t, table.step, table.values, table.layout)
-                    for name in (MEMBER, "step"):  # along t, for readers that know axes by their scales, as xarray
-                        group[name].dims[0].attach_scale(group["t"])
+            write_tables(self.path, tables, shared=self.shared)
         else:
             self.path.unlink(missing_ok=True)
         self.journal.unlink()
-        self._in_journal = set()
 
-    def _add_line(self, what: str, text: str) -> None:
-        if self._in_journal is None:
-            self._drop_cut_line()
+    def _open_journal(self) -> None:
+        """Begin the journal, or drop a last line that a kill has cut short, so that the next one is not added to it."""
+        if not self.journal.exists():
             self._in_journal = set()
-        append_line(self.journal, f"{crc(f'{what} {text}')} {what} {text}", to_disk=False)
-
-    def _drop_cut_line(self) -> None:
-        """Drop a last line that a kill has cut short, so that the next one is not added to it."""
-        if self.journal.exists():
+        elif self._in_journal is None:
             content = self.journal.read_bytes()
             whole = content.rfind(b"\n") + 1
             if whole < len(content):
                 os.truncate(self.journal, whole)
+            self._in_journal = set()
+
+    def _add_line(self, what: str, content: dict[str, Any]) -> None:
+        text = f"{what} {json.dumps(content)}"
+        append_line(self.journal, f"{crc(text)} {text}", to_disk=not self.shared)
+
+    def _key(self, layout: RecordsLayout) -> str:
+        """The same for layouts whose rows may follow each other; all rows of one run have one layout."""
+        return crc(json.dumps(layout.of_rows(), sort_keys=True)) if self.shared else "own"
 
     # ---- reading ------------------------------------------------------------------------------------------------
 
     def tables(self, number: int | None = None) -> list[Table]:
         """All rows, including those in the journal, or those of one member: a table for each layout that has some."""
         lines = list(self._journal_lines(number))  # read first: a run that merges now moves these into the file
-        found = self._stored(number) if self.path.exists() else {}
+        found = {self._key(table.layout): table for table in self._stored(number)}
         layouts = {key: table.layout for key, table in found.items()}
         added: dict[int, _Added] = {}
         for what, content in lines:
@@ -200,14 +177,14 @@ class PackedFile:
             problems[self.journal] = [f"line {number}: its checksum does not match" for number in bad]
         return problems
 
-    def _stored(self, number: int | None) -> dict[str, Table]:
-        """What the file holds, or what it holds of one member, by the key of its layout."""
-        if number is None:
-            return _read(self.path, None)
+    def _stored(self, number: int | None) -> list[Table]:
+        """Tables in the file, or the part of one member in them."""
+        if not self.path.exists():
+            return []
         mark = self.path.stat()
-        if mark.st_size > KEPT:
-            return _read(self.path, number)
-        return {key: _part(table, number) for key, table in _kept(self.path, mark.st_mtime_ns, mark.st_ino).items()}
+        if number is None or not self.shared or mark.st_size > KEPT:
+            return read_tables(self.path, shared=self.shared, number=number)
+        return [part_of(table, number) for table in _kept(self.path, mark.st_mtime_ns, mark.st_ino)]
 
     def _lines(self) -> list[str]:
         try:
@@ -226,30 +203,21 @@ class PackedFile:
 
 
 @dataclass(frozen=True)
-class PackedRows:
-    """The rows of one member in a file that it shares with others.
+class RowsInFile:
+    """The rows of one run in a file, which may be shared with other members of an ensemble.
 
     Args:
-        file: of all of them.
-        number: of the member.
+        file: the file.
+        number: number of the member; 0 in a file of one run.
     """
 
-    file: PackedFile
-    number: int
+    file: RowFile
+    number: int = 0
 
     @property
     def path(self) -> Path:
         """The file that holds them."""
         return self.file.path
-
-    @property
-    def exists(self) -> bool:
-        """Whether there may be rows."""
-        return self.file.exists
-
-    def is_damaged(self) -> bool:
-        """Whether the file is not as it was written; `Pack` refuses a damaged one for all members at once."""
-        return False
 
     def append(self, row: Row, layout: RecordsLayout) -> None:
         """Add a row."""
@@ -263,55 +231,30 @@ class PackedRows:
         """Drop the rows after a step."""
         self.file.drop_after(self.number, step)
 
-    def table(self) -> Table | None:
-        """The rows as columns; None while there is none."""
-        return next(iter(self.file.tables(self.number)), None) if self.exists else None
-
     def layout(self) -> RecordsLayout | None:
         """Axes and columns; None while there is no row."""
         table = self.table()
         return None if table is None else table.layout
 
-    def rows(self) -> list[Row]:
-        """All rows, including those in the journal."""
+    def table(self) -> Table | None:
+        """All rows, including those in the journal; None while there is no row."""
+        return next(iter(self.file.tables(self.number)), None)
+
+    def last(self) -> dict[str, float]:
+        """Numbers of the last row by column, step and t first; empty while there is no row."""
         table = self.table()
-        return [] if table is None else table.rows
+        columns = {} if table is None else table.columns
+        return {name: float(values[-1]) for name, values in columns.items() if values.ndim == 1}
 
     def verify(self) -> dict[Path, list[str]]:
-        """No problems: the file is checked once for all members, by `Pack.verify`."""
-        return {}
+        """Problems of the file and of its journal; none of a shared file, which `Pack.verify` checks once for all."""
+        return {} if self.file.shared else self.file.verify()
 
 
 @lru_cache(maxsize=4)
-def _kept(path: Path, *changed: int) -> dict[str, Table]:
-    """What a file holds, kept for the next member that is read: each by itself would take as long as all at once."""
-    return _read(path, None)
-
-
-def _read(path: Path, number: int | None) -> dict[str, Table]:
-    """What a file holds, or what it holds of one member, by the key of its layout."""
-    found = {}
-    with read_hdf5(path) as file:
-        for group in sorted(file):
-            layout, part = read_layout(file, group), slice(None)
-            member = dataset(file, f"{group}/{MEMBER}")[:]
-            if number is not None:
-                part = _rows_of(member, number)
-            read = lambda name: dataset(file, f"{group}/{name}")[part]  # noqa: B023, E731
-            values = {name: read(name) for name in columns_in(file, group)}
-            found[_key(layout)] = Table(layout, member[part], read("step"), read("t"), values)
-    return found
-
-
-def _part(table: Table, number: int) -> Table:
-    """The rows of one member."""
-    rows = _rows_of(table.member, number)
-    values = {name: column[rows] for name, column in table.values.items()}
-    return Table(table.layout, table.member[rows], table.step[rows], table.t[rows], values)
-
-
-def _rows_of(member: np.ndarray, number: int) -> slice:
-    return slice(int(np.searchsorted(member, number)), int(np.searchsorted(member, number + 1)))
+def _kept(path: Path, *changed: int) -> list[Table]:
+    """Tables in a shared file, kept for the next member that is read: each by itself would take as long as all."""
+    return read_tables(path, shared=True)
 
 
 def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Added], key: str) -> Table:
@@ -336,11 +279,6 @@ def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Ad
     order = np.lexsort((step, member))
     columns = {name: join(lambda part, name=name: part.values[name])[order] for name in layout.columns}
     return Table(layout, member[order], step[order], join(lambda part: part.t)[order], columns)
-
-
-def _key(layout: RecordsLayout) -> str:
-    """The same for layouts whose rows may follow each other."""
-    return crc(json.dumps(layout.of_rows(), sort_keys=True))
 
 
 def _is_whole(line: str) -> bool:
