@@ -399,7 +399,7 @@ def test_a_program_that_needs_too_much_memory_is_not_started(monkeypatch):
 WRONG = {
     "no steps": (["--steps", "0"], "--steps 0: 1 or more are needed"),
     "steps in words": (["--steps", "many"], "--steps"),
-    "nothing to time": (["time.end=0.0"], "time.end = 0: a run without steps has none to time"),
+    "nothing to time": (["time.end=0.0"], "time.end = 0: a run without steps cannot be timed"),
     "no such key": (["devices.chunk=2"], "chunks"),
     "too many devices for the grid": (
         ["grid.shape=[4,24,24]", "initial.name='taylor-green'", "devices.use=[0,1,2,3,4,5,6,7]"],

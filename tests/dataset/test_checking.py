@@ -90,7 +90,7 @@ def test_a_fault_in_a_file_has_its_line(data_set, tmp_path, check, change, said)
         change(folder, file)
     code, lines, last = check(folder)
     assert code == 1
-    assert f"{folder / TRAIN}: its checksum is not that of the manifest" in lines
+    assert f"{folder / TRAIN}: its checksum differs from the manifest's" in lines
     assert [line for line in lines if said in line and line.startswith(str(folder / TRAIN))], lines
     assert last == f"{folder}: {len(lines)} fault{'s' if len(lines) > 1 else ''}"
 

@@ -1,8 +1,7 @@
 """The library's equations, written a second time, from the literature that their docstrings name.
 
 An entry is what `System` takes: lines, fields, unknowns, definitions, energies, further columns, fields whose mean is
-zero; `defaults` are the defaults of docs/run_files/equations.md. Forms differ from the library's where no product is
-aliased.
+zero; `defaults` are those of docs/run_files. Forms differ from the library's where no product is aliased.
 """
 
 from __future__ import annotations
