@@ -28,7 +28,7 @@ from solver.fft import Method, Transform  # noqa: E402
 from solver.fft.wire import sent_bytes  # noqa: E402
 from solver.plan.rates import Rates  # noqa: E402
 from solver.plan.timing import StepWork, better_split  # noqa: E402
-from solver.validate.base import series_of  # noqa: E402
+from solver.validate.case import series_of  # noqa: E402
 from solver.validate.taylor_green import PUBLISHED  # noqa: E402
 
 SENT = {"float64": ("grid", "float32", "float16"), "float32": ("grid", "float16")}

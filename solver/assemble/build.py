@@ -19,15 +19,15 @@ from solver.cluster import Group, processes_of
 from solver.config import Config, ConfigError, Named, seconds
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
-from solver.initial.base import Initial
+from solver.initial.initial import Initial
 from solver.io import RunDirectory
 from solver.loop import StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.operators import random_key
 from solver.simulation import Limits, OutputList, Simulation
-from solver.steppers.base import Stepper
 from solver.steppers.start import initial_state, state_shapes
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 from solver.written import WrittenError
 
 

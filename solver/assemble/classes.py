@@ -17,13 +17,13 @@ from solver.bodies import Body, Obstacle, from_distance
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation, SplitEquation
-from solver.forcing.base import Forcing
-from solver.initial.base import Initial
+from solver.dynamics.equation import Equation, SplitEquation
+from solver.forcing.forcing import Forcing
 from solver.initial.functions import from_function
-from solver.outputs.base import Output
+from solver.initial.initial import Initial
+from solver.outputs.output import Output
 from solver.spaces.field import MoreFields
-from solver.steppers.base import Stepper
+from solver.steppers.stepper import Stepper
 
 C = TypeVar("C", bound=type)
 

@@ -10,7 +10,7 @@ from solver.assemble.devices import check_groups, smallest_count
 from solver.assemble.number_range import check_range
 from solver.assemble.registry import Registry
 from solver.config import Config, ConfigError
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.loop import check_end, signature
 from solver.spaces.field import fields_of
 

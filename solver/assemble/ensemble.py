@@ -30,10 +30,10 @@ from solver.loop import (
     step_control,
 )
 from solver.operators import Fields
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.simulation import Limits, Listener, OutputList, Running, Simulation, carry_out_together, running
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 from solver.stop import StopRequest
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from solver.assemble.classes import built_in
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.written.elimination import Reduced, reduce_system
 from solver.written.search import cheapest_plan
 from solver.written.stored import FILE, key_of, numbered, plan_as_json, renamed

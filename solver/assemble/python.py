@@ -17,7 +17,7 @@ from solver.config import STALL_SECONDS, read_toml
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, RunLock, list_checkpoints
 from solver.loop import StepControl, check_end, step_control
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.simulation import (
     Limits,
     Listener,
@@ -30,9 +30,9 @@ from solver.simulation import (
     run_table,
     simulate,
 )
-from solver.steppers.base import Stepper
+from solver.steppers.checks import check_kinds
 from solver.steppers.state import State
-from solver.steppers.suits import check_kinds
+from solver.steppers.stepper import Stepper
 from solver.stop import StopRequest
 
 STOPPED_EARLY = 75

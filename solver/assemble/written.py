@@ -8,7 +8,7 @@ from typing import Any
 from solver.config import ConfigError, Declared, Entry, Source, WrittenEquation, nearest
 from solver.written import Text, WrittenError
 
-BASES = ("solver.dynamics.base.Equation", "solver.dynamics.any_equation.AnyEquation")
+BASES = ("solver.dynamics.equation.Equation", "solver.dynamics.any_equation.AnyEquation")
 
 
 def written_entry(

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import Centred, Scene, positive
+from solver.bodies.body import Centred, Scene, positive
 
 
 class Round(Centred):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Body, Centred, Point, Scene
+from solver.bodies.body import AXES, Body, Centred, Point, Scene
 
 
 @cache

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import Body, Obstacle, Point, Scene, need, nothing_unless
+from solver.bodies.body import Body, Obstacle, Point, Scene, need, nothing_unless
 from solver.bodies.free import Round, free_bodies
 from solver.bodies.sponge import Sponge
 

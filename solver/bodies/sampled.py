@@ -14,7 +14,7 @@ from jax.scipy.ndimage import map_coordinates
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import Centred, Point, Scene, known, need, root
+from solver.bodies.body import Centred, Point, Scene, known, need, root
 
 FITS = 1e-6  # of a length
 ACROSS_THE_EDGE = 32  # points of a periodic image on either side, whose distances are exact

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Body, Centred, Point, Scene, known, least, need, positive, root
+from solver.bodies.body import AXES, Axis, Body, Centred, Point, Scene, known, least, need, positive, root
 from solver.bodies.free import Round, spins
 
 MOST_TRIES = 1000  # for each of many bodies that look for a place

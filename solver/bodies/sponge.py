@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.bodies.base import AXES, Axis, Obstacle, Point, Scene, known, need, positive
+from solver.bodies.body import AXES, Axis, Obstacle, Point, Scene, known, need, positive
 
 
 class Sponge(Obstacle):

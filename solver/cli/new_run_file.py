@@ -13,7 +13,7 @@ from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 from solver.config.cases import cases
 
-SPLIT = "solver.dynamics.base.SplitEquation"
+SPLIT = "solver.dynamics.equation.SplitEquation"
 OUTPUTS: dict[str, dict[str, Any]] = {
     "series": {"every_steps": 10},
     "spectra": {"every_time": 0.5},

@@ -10,7 +10,7 @@ from pathlib import Path
 from solver.cluster import machine_memory
 from solver.config import Config
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.io.files import in_words
 from solver.plan import AnalysisPlan, DiskUse, Plan
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from solver.bodies import Obstacles
-from solver.bodies.base import known
+from solver.bodies.body import known
 from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
 from solver.dynamics.companion import MOTION
 from solver.dynamics.symbol_value import whole

@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Body, Obstacles
-from solver.bodies.base import AXES, Scene, cross, known
+from solver.bodies.body import AXES, Scene, cross, known
 from solver.bodies.free import Round
 from solver.grid import Grid
 from solver.operators import Fields

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from solver.bodies.base import Obstacle
+from solver.bodies.body import Obstacle
 from solver.bodies.obstacles import ONLY
 from solver.dynamics.checks import NUMBERS, nothing_unless, require, require_shape
 from solver.dynamics.damping import require_powers

@@ -19,7 +19,7 @@ from solver.dynamics.report import Damping
 from solver.dynamics.symbol_value import whole
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
-from solver.spaces.base import ZERO_MEAN
+from solver.spaces.space import ZERO_MEAN
 from solver.written.components import ZERO, plus
 from solver.written.elimination import named
 from solver.written.matrices import Linear

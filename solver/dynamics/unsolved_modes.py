@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import has_text
+from solver.dynamics.equation import has_text
 from solver.dynamics.text_dynamics import TextDynamics
 
 

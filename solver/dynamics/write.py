@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.written import Text
 
 

@@ -4,9 +4,13 @@ from typing import Any
 
 from solver.discovery import public_class, public_names
 from solver.dynamics.any_equation import AnyEquation as AnyEquation
-from solver.dynamics.base import Equation as Equation, SplitEquation as SplitEquation, advection_rate as advection_rate
 from solver.dynamics.checks import require as require
 from solver.dynamics.companion import Companion as Companion
+from solver.dynamics.equation import (
+    Equation as Equation,
+    SplitEquation as SplitEquation,
+    advection_rate as advection_rate,
+)
 from solver.dynamics.idle_forcing import IdleForcing as IdleForcing
 from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart

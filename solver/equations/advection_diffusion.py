@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.equations.mhd import Vector
 from solver.operators import Fields
 from solver.spaces.field import Field

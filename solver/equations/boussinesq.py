@@ -13,8 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import Equation
 from solver.dynamics.checks import need
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.operators import Fields, split_waves
 from solver.spaces.field import Field

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report, nothing
 from solver.dynamics.unresolved import too_small
 from solver.operators import Fields

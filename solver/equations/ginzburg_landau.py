@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.operators import Fields
 from solver.written import Text

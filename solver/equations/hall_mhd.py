@@ -7,7 +7,7 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.equations.mhd import Vector, alfven_rate, require_mean_field
 from solver.written import Text
 from solver.written.components import plus, times

@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import dissipation_rate
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.written import Text
 

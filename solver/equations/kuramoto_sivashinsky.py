@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.written import Text
 
 

@@ -13,9 +13,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import mean_product, weighted_mean_square
-from solver.dynamics.base import Equation
 from solver.dynamics.budget import Budget
 from solver.dynamics.checks import require
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.grid import Grid
 from solver.operators import curl

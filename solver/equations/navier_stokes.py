@@ -12,8 +12,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
-from solver.dynamics.base import Equation
 from solver.dynamics.checks import need
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.dynamics.unresolved import too_small
 from solver.operators import Fields

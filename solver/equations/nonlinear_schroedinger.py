@@ -9,8 +9,8 @@ from typing import ClassVar
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import Equation
 from solver.dynamics.checks import need
+from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
 from solver.spaces.field import Field

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.written import Text
 
 

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Complex
 
 from solver.diagnostics import weighted_mean_square
-from solver.dynamics.base import SplitEquation
+from solver.dynamics.equation import SplitEquation
 from solver.dynamics.report import Report
 from solver.fft import max_over_points
 from solver.operators import Fields

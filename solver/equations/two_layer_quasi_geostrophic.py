@@ -7,7 +7,7 @@ from typing import ClassVar
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.written import Text
 
 

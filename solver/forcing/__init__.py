@@ -3,7 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.forcing.base import Forcing as Forcing
+from solver.forcing.forcing import Forcing as Forcing
 from solver.forcing.white import WhiteForcing as WhiteForcing
 
 

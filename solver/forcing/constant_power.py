@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
-from solver.forcing.base import Forcing, has_modes, in_shells
+from solver.forcing.forcing import Forcing, has_modes, in_shells
 from solver.spaces import Space
 
 

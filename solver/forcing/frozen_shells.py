@@ -14,7 +14,7 @@ from solver.diagnostics import mean_square, shell_index, shell_wavenumbers, shel
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.dynamics.idle_forcing import ROUNDING
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 from solver.grid import Grid, Storage
 from solver.spaces import Space
 

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
 from solver.operators import normal, project_solenoidal

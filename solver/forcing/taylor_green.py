@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
 from solver.spaces import Space
 

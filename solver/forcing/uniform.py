@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need, require
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 from solver.spaces import Space
 
 

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 from solver.operators import AddedNoise, Fields, added_noise, reached_by
 from solver.spaces import Space
 from solver.spaces.manifold import constrained

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import weighted_mean_square
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
-from solver.forcing.base import has_modes, in_shells
+from solver.forcing.forcing import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
 from solver.operators import Fields

@@ -3,7 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.initial.base import Initial as Initial
+from solver.initial.initial import Initial as Initial
 from solver.initial.wavefunctions import CORE_RADIUS as CORE_RADIUS
 
 

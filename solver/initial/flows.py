@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, need_resolved
+from solver.initial.initial import Initial, as_tuples, need_resolved
 from solver.spaces.field import Field
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, component_count
+from solver.initial.initial import Initial, component_count
 from solver.spaces.field import RANKS, Field
 
 

@@ -14,7 +14,7 @@ from solver.dynamics.checks import need
 from solver.dynamics.compiled import compiled
 from solver.fft import Transform
 from solver.grid import Grid
-from solver.initial.base import Initial, component_count
+from solver.initial.initial import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
 from solver.spaces.field import RANKS, Field
 from solver.static import Held

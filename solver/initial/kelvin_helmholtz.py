@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.dynamics.checks import need
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, need_resolved
+from solver.initial.initial import Initial, need_resolved
 from solver.spaces.field import Field
 
 

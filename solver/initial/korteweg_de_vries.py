@@ -17,7 +17,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need, require
 from solver.equations.korteweg_de_vries import KortewegDeVries, ModifiedKortewegDeVries
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, bounded
+from solver.initial.initial import Initial, as_tuples, bounded
 from solver.spaces.field import Field
 
 IMAGES = range(-20, 21)  # periodic images that are added up; what lies further away is below exp(−20.5 κL)

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.dynamics.checks import need, require
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, bounded
+from solver.initial.initial import Initial, as_tuples, bounded
 from solver.initial.wavefunctions import galilean_phase, rounding_note
 from solver.spaces.field import Field
 

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.dynamics.checks import need, require
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples
+from solver.initial.initial import Initial, as_tuples
 from solver.spaces.field import Field
 
 

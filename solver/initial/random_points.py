@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
-from solver.initial.base import Initial, component_count
+from solver.initial.initial import Initial, component_count
 from solver.operators import normal, project_solenoidal, uniform
 from solver.spaces.field import RANKS, Field
 

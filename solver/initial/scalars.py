@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.dynamics.checks import need
 from solver.grid import Grid, distance_squared, sample
-from solver.initial.base import Initial, as_tuples, component_count, per_axis
+from solver.initial.initial import Initial, as_tuples, component_count, per_axis
 from solver.spaces.field import RANKS, Field
 
 

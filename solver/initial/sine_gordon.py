@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need, require
 from solver.equations.sine_gordon import SineGordon
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, bounded
+from solver.initial.initial import Initial, as_tuples, bounded
 from solver.spaces.field import Field
 
 T = TypeVar("T", bound=Initial)

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need
 from solver.fft import Transform
 from solver.grid import Grid, sample
-from solver.initial.base import Initial, as_tuples, per_axis
+from solver.initial.initial import Initial, as_tuples, per_axis
 from solver.operators import curl
 from solver.spaces.field import Field
 

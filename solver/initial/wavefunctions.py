@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.dynamics.checks import need
 from solver.grid import Grid, distance_squared, sample
-from solver.initial.base import Initial, as_tuples, need_resolved, per_axis
+from solver.initial.initial import Initial, as_tuples, need_resolved, per_axis
 from solver.spaces.field import Field
 
 # Core radius (where the density is half its central value) of the ground state of i ψ_t = −½∇²ψ + Vψ,

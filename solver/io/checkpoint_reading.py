@@ -21,9 +21,9 @@ from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import CheckpointError, read_manifest
 from solver.mesh import whole_on_each
-from solver.steppers.base import Stepper
 from solver.steppers.start import state_shapes
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 FOURIER_AND_POINTS = Storage("modes"), Storage("modes", Fourier(real=False)), Storage("points")
 OWN_FILE = re.compile(r"process-\d+\.h5|shared\.h5")

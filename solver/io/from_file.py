@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
-from solver.initial.base import Initial, as_tuples
+from solver.initial.initial import Initial, as_tuples
 from solver.io.fields import describe_field, read_field
 from solver.spaces.field import RANKS, Field
 

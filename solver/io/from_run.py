@@ -19,7 +19,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.start_changes import warn_of_changes
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
-from solver.initial.base import Initial
+from solver.initial.initial import Initial
 from solver.io.checkpoint_reading import load_array, storage_in
 from solver.io.checkpoint_store import newest_valid, verify_together
 from solver.io.directory import RunDirectory

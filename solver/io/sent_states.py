@@ -10,9 +10,9 @@ from jax.sharding import Mesh
 from solver.cluster import Messages, name_of_devices, processes_of
 from solver.dynamics.any_equation import AnyEquation
 from solver.io.state_transfer import fetch_state, offer_state
-from solver.steppers.base import Stepper
+from solver.steppers.checks import check_state
 from solver.steppers.state import State
-from solver.steppers.suits import check_state
+from solver.steppers.stepper import Stepper
 
 MAX_BEHIND = 2  # states that are sent and not yet received; those who send keep them
 KEPT_MESSAGES = 16

@@ -20,8 +20,8 @@ from solver.grid import Form, Grid, Piece, Storage, joined, parts_here, pieces
 from solver.io.checkpoint_reading import outline_of, state_from, storage_in
 from solver.io.checkpoint_writing import value_as_json
 from solver.io.leaves import Leaf, leaves_of
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 
 def offer_state(state: State, equation: AnyEquation, mesh: Mesh, name: str) -> dict[str, Any]:

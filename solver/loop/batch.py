@@ -14,8 +14,8 @@ from solver.dynamics.compiled import in_precision
 from solver.loop.controls import StepControl
 from solver.mesh import MEMBER, is_explicit
 from solver.static import sealed
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 Modules = tuple[AnyEquation, Stepper, StepControl]
 

@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from solver.dynamics.base import Equation
 from solver.dynamics.compiled import compiled
+from solver.dynamics.equation import Equation
 from solver.loop.controls import StepControl
 from solver.steppers.state import State
 

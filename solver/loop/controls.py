@@ -20,12 +20,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
 from solver.dynamics.checks import nothing_unless, require
+from solver.dynamics.equation import Equation
 from solver.loop.first_step import first_step
 from solver.static import is_array
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 GROWTH = 1.5  # the most by which CFL control lengthens a step against the one before
 SAFETY = 0.9  # of the step that would just meet the tolerance

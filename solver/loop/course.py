@@ -23,9 +23,9 @@ from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
 from solver.loop.short_words import check_step_control, step_control
 from solver.loop.steps import StepLimits, advance, advance_donating, begin_control
 from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host
-from solver.steppers.base import Stepper
+from solver.steppers.checks import check_budget, check_history, check_kinds, check_state
 from solver.steppers.state import State
-from solver.steppers.suits import check_budget, check_history, check_kinds, check_state
+from solver.steppers.stepper import Stepper
 
 
 class BlowUp(FloatingPointError):

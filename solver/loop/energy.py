@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import SplitEquation
+from solver.dynamics.equation import SplitEquation
 from solver.operators import Fields
 
 

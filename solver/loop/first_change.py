@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
 from solver.dynamics.compiled import compiled
+from solver.dynamics.equation import Equation
 from solver.grid import Modes
 from solver.operators import random_key
 from solver.spaces.manifold import distances, on_manifold

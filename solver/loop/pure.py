@@ -30,9 +30,9 @@ from solver.loop.short_words import check_step_control, step_control
 from solver.loop.steps import begin_control, controlled_step
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.operators import Fields
-from solver.steppers.base import Stepper
+from solver.steppers.checks import check_history, check_kinds, check_state
 from solver.steppers.state import State
-from solver.steppers.suits import check_history, check_kinds, check_state
+from solver.steppers.stepper import Stepper
 
 
 def integrate(

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from solver.dynamics.base import Equation
 from solver.dynamics.compiled import compiled
+from solver.dynamics.equation import Equation
 from solver.loop.controls import StepControl, is_known
 from solver.steppers.state import State
 

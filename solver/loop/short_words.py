@@ -8,7 +8,7 @@ from typing import Any
 from solver.dynamics.any_equation import AnyEquation
 from solver.loop.controls import FixedStep, KeepCFL, MeetTolerance, StepControl, is_known
 from solver.loop.schedule import TOLERANCE
-from solver.steppers.base import Stepper
+from solver.steppers.stepper import Stepper
 
 MOST_STEPS = 1e15  # more cannot be counted in double precision
 

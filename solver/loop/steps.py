@@ -19,8 +19,8 @@ from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.schedule import TOLERANCE
 from solver.loop.sums import Pair, apart, begin_step, device_shapes, end_step, plus
 from solver.operators import Fields
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 MOST_REFUSALS = 100  # of one step, before the solution counts as blown up
 FLOOR = 1e-6  # of the largest field, in numbers: a field counts as at least as large

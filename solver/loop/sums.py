@@ -20,8 +20,8 @@ from jaxtyping import Array
 from solver.dynamics.budget import BUDGET, split_budget, with_budget, without_budget
 from solver.operators import Fields
 from solver.static import no_ambient_mesh
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 Pair: TypeAlias = tuple[Any, Any]  # high, low
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.outputs.base import Output as Output, Run as Run
+from solver.outputs.output import Output as Output, Run as Run
 
 
 def __getattr__(name: str) -> Any:

@@ -16,9 +16,9 @@ from jaxtyping import Array
 
 from solver.config import nearest
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import SplitEquation
 from solver.dynamics.compiled import compiled
 from solver.dynamics.derived import Derived, derived_quantities
+from solver.dynamics.equation import SplitEquation
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid

@@ -14,8 +14,8 @@ from solver.cluster import Agreement
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import Job, RunDirectory, hold, keep_newest, list_checkpoints, other_formats, verify, write_checkpoint
 from solver.io.shared_file import communicator, why_not
-from solver.outputs.base import Output, Run
 from solver.outputs.health import ailments
+from solver.outputs.output import Output, Run
 from solver.steppers.state import State
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import shell_flux, shell_spectrum, shell_wavenumbers
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

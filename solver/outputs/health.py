@@ -7,10 +7,10 @@ from typing import Any
 import jax
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
 from solver.dynamics.budget import imbalance
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import kept_energies
+from solver.dynamics.equation import Equation
 from solver.loop import StepControl, long_step
 from solver.outputs.resolution import LEVEL, tails
 from solver.steppers.state import State

@@ -21,7 +21,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
-from solver.outputs.base import Output, Run, refuse_separators
+from solver.outputs.output import Output, Run, refuse_separators
 from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.state import State
 

@@ -14,7 +14,7 @@ from solver.dynamics.dissipation import viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
-from solver.outputs.base import Output, Run
+from solver.outputs.output import Output, Run
 from solver.steppers.state import State
 
 

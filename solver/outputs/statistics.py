@@ -38,7 +38,6 @@ from solver.io import (
 )
 from solver.loop import TOLERANCE, Schedule, reached
 from solver.outputs.at_points import component_labels
-from solver.outputs.base import Output, Run
 from solver.outputs.field_sums import (
     add_fields,
     means_and_variances,
@@ -47,6 +46,7 @@ from solver.outputs.field_sums import (
     storage_of_sums,
     units_of,
 )
+from solver.outputs.output import Output, Run
 from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of, refuse_damaged
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means

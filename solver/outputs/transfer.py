@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import co_spectrum, shell_flux, shell_wavenumbers
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
+from solver.dynamics.equation import Equation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

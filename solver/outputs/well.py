@@ -23,7 +23,7 @@ from solver.io.snapshots import variables_in
 from solver.loop.schedule import TOLERANCE, multiple
 from solver.operators import Fields
 from solver.outputs.at_points import Selection, component_labels
-from solver.outputs.base import Output, Run
+from solver.outputs.output import Output, Run
 from solver.steppers.state import State
 
 PARTS = ("train", "valid", "test")

@@ -9,7 +9,7 @@ import numpy as np
 from solver.io import BODIES, Snapshot
 from solver.pictures import Panel, View
 from solver.pictures.drawn_slices import panels_of, uncut_plane
-from solver.pictures.finer import fourier_series, is_rough
+from solver.pictures.interpolation import fourier_series, is_rough
 from solver.pictures.volume import Volume, volume_picture
 
 FEW = 96  # points of an axis, on which surfaces have visible corners

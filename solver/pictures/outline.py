@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.finer import Side
+from solver.pictures.interpolation import Side
 from solver.pictures.style import INK, PAPER
 
 SURFACE = 0.5  # χ at the surface of a body

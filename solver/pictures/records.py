@@ -10,9 +10,9 @@ import numpy as np
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
 from solver.pictures.bands import draw_band, draw_windows
 from solver.pictures.colours import Colours, colours_of
-from solver.pictures.finer import Side, factors, finer_side, on_finer_points
 from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
+from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel
 from solver.pictures.pdfs import pdf_panel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.colours import CYCLE_OF_COLOURS, Colours, colours_of, is_cyclic
-from solver.pictures.finer import Side, factors, finer_side, on_finer_points
+from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.outline import draw_outline
 from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.finer import Side
+from solver.pictures.interpolation import Side
 
 FEW_DECADES = 3  # an axis of fewer has numbers within its decades
 PARTS_OF_DECADES = ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))

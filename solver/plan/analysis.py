@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.fft import transforms_in
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.plan.of_run import bytes_on_one, place
 from solver.simulation.analysis import MAX_BEHIND
 from solver.steppers import State

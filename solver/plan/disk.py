@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.steppers import State
 
 

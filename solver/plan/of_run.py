@@ -12,7 +12,7 @@ import jax
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.loop import StepControl, trace_advance
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.plan.gpu import compiling_for
 from solver.plan.program import Program, read_program
 from solver.steppers import State, Stepper

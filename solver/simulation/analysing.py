@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from solver.cluster import Agreement, Messages, Watchdog, is_first, log_to
 from solver.io import fetch_state
 from solver.loop import BlowUp
-from solver.outputs.base import Run
+from solver.outputs.output import Run
 from solver.simulation.analysis_elsewhere import NAME, STOP
 from solver.simulation.first_state import statistics_of
 from solver.simulation.kept_plan import PLAN, keep_plan

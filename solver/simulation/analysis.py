@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from jax.sharding import Mesh
 
 from solver.io import Writer
-from solver.outputs.base import Output, Run
+from solver.outputs.output import Output, Run
 from solver.simulation.output_list import OutputList
 from solver.steppers import hand_over
 from solver.steppers.state import State

@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 
 from solver.cluster import Messages, is_first
 from solver.io import offer_state
-from solver.outputs.base import Output, Run
+from solver.outputs.output import Output, Run
 from solver.simulation.analysis import MAX_BEHIND, Ending
 from solver.simulation.output_list import OutputList
 from solver.steppers.state import State

@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 
 from solver.cluster import Watchdog, processes_of
 from solver.loop import BlowUp
-from solver.outputs.base import Output, Run
+from solver.outputs.output import Output, Run
 from solver.simulation.analysis import Analysis, Ending
 from solver.simulation.analysis_elsewhere import AnalysisElsewhere
 from solver.simulation.output_list import OutputList, write_each

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from solver.config import FROM_THE_RUN
-from solver.dynamics.base import has_text
 from solver.dynamics.derivation import text_table
+from solver.dynamics.equation import has_text
 from solver.grid import Grid, gather
 from solver.io import RunDirectory
 from solver.simulation.simulation import Simulation

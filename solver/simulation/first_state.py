@@ -19,7 +19,7 @@ from solver.dynamics.unsolved_modes import UnsolvedModes
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
 from solver.loop import long_step_at_start, rounded_time_at_start
-from solver.outputs.base import Run
+from solver.outputs.output import Run
 from solver.simulation.output_list import OutputList
 from solver.simulation.simulation import Simulation
 from solver.steppers.state import State

@@ -7,8 +7,8 @@ from pathlib import Path
 from solver.cluster import Agreement, is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import has_text
 from solver.dynamics.derivation import plan_to_keep
+from solver.dynamics.equation import has_text
 from solver.io.files import write_text
 from solver.written.derivation import keep_plan as use_plan
 

@@ -14,8 +14,8 @@ from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Storage
 from solver.loop import Schedule
-from solver.outputs.base import Output, Run
 from solver.outputs.checkpoints import Checkpoints
+from solver.outputs.output import Output, Run
 from solver.steppers.state import State
 from solver.steppers.storage import declare
 

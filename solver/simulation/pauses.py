@@ -16,7 +16,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.io import Writer
 from solver.loop import BlowUp, energy_of_all
-from solver.outputs.base import Run
+from solver.outputs.output import Run
 from solver.simulation.output_list import OutputList
 from solver.steppers.state import State
 

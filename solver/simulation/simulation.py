@@ -9,13 +9,13 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer, WritingThread
 from solver.loop import Course, StepControl, check_step_control
 from solver.mesh import AnyMesh
-from solver.outputs.base import Run
+from solver.outputs.output import Run
 from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
 from solver.spaces import NotInSpace
-from solver.steppers.base import Stepper
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from solver.diagnostics.points import at_places
 from solver.fft import resample
 from solver.grid import Fourier, Grid, Storage
 from solver.operators import hermitian, project_solenoidal, random_modes
-from solver.spaces.base import SOLENOIDAL, Space
+from solver.spaces.space import SOLENOIDAL, Space
 
 TAIL = 0.1  # fraction of the shells up to k_max that form the tail
 MIN_SHELLS = 6  # including that of the mean; with fewer there is no tail

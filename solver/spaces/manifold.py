@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.operators import Fields
-from solver.spaces.base import SOLENOIDAL, ZERO_MEAN, Space
+from solver.spaces.space import SOLENOIDAL, ZERO_MEAN, Space
 
 Spaces = Mapping[str, Space]  # by the name of a field
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from solver.discovery import public_class, public_names
-from solver.steppers.base import Stepper as Stepper, fitting as fitting
 from solver.steppers.handing_over import hand_over as hand_over
 from solver.steppers.start import initial_state as initial_state
 from solver.steppers.state import State as State
+from solver.steppers.stepper import Stepper as Stepper, fitting as fitting
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ from jax.typing import ArrayLike
 from solver.dynamics.budget import without_budget
 from solver.dynamics.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Prepared, Stepper, fractions
+from solver.steppers.stepper import Prepared, Stepper, fractions
 
 Numbers = tuple[Any, ...]  # fractions, or floats where the numbers are irrational
 

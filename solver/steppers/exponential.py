@@ -23,7 +23,7 @@ from jax.typing import ArrayLike
 
 from solver.dynamics.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Prepared, Stepper
+from solver.steppers.stepper import Prepared, Stepper
 
 Weights = tuple[tuple[int, float], ...]  # (k, a_k): Σ a_k φ_k
 

@@ -10,9 +10,9 @@ from jax.sharding import Mesh
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import moved
+from solver.steppers.checks import check_state
 from solver.steppers.state import State
 from solver.steppers.storage import HOST, path_in_state
-from solver.steppers.suits import check_state
 
 
 def hand_over(state: State, equation: AnyEquation, mesh: Mesh) -> State:

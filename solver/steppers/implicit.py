@@ -27,12 +27,12 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.dynamics.base import Equation
 from solver.dynamics.driven import Driven
+from solver.dynamics.equation import Equation
 from solver.grid import Storage
 from solver.operators import Fields
 from solver.steppers.additive import IMEXRK2
-from solver.steppers.base import Stepper
+from solver.steppers.stepper import Stepper
 
 SHORT_STEP = 3 / 4  # of the step at which the history began: a step shorter than that leaves the history as it is
 OLDEST = 3.0  # of that step: how far back the history may come to lie for it

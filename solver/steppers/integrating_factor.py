@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 
 from solver.dynamics.driven import Driven
 from solver.operators import Fields, LinearOperator
-from solver.steppers.base import Prepared, Stepper, axpy, fractions, scaled
+from solver.steppers.stepper import Prepared, Stepper, axpy, fractions, scaled
 
 Factors = dict[str, LinearOperator]  # exp(gap · L dt) by gap
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.base import SplitEquation
+from solver.dynamics.equation import SplitEquation
 from solver.grid import Storage
 from solver.operators import Fields
-from solver.steppers.base import Stepper
+from solver.steppers.stepper import Stepper
 
 
 class _Composition(Stepper):

@@ -23,10 +23,10 @@ from solver.dynamics.start_changes import Shares, warn_of_changes
 from solver.dynamics.unsolved_modes import unsolved_modes, warn_of_unsolved_modes
 from solver.grid import Storage
 from solver.operators import Fields, random_key
-from solver.steppers.base import Stepper
+from solver.steppers.checks import check_kinds
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 from solver.steppers.storage import HOST, declare, place_as_declared, split_arrays
-from solver.steppers.suits import check_kinds
 
 
 def initial_state(

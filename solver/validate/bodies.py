@@ -17,7 +17,7 @@ from solver.equations import NavierStokes
 from solver.forcing.uniform import Uniform
 from solver.grid import Grid, sample
 from solver.steppers import ETDRK3
-from solver.validate.base import Case, Finding, mesh_for, states
+from solver.validate.case import Case, Finding, mesh_for, states
 
 ARRAY = "Sangani & Acrivos, Int. J. Multiphase Flow 8 (1982) 193"
 RESISTANCE = {0.05: 15.56, 0.1: 24.83, 0.2: 51.53}  # force per length over μU, by solid fraction

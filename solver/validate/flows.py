@@ -14,7 +14,7 @@ from solver.forcing import ConstantPower
 from solver.grid import Grid
 from solver.initial import OrszagTang, RandomPhase
 from solver.steppers import IFRK4
-from solver.validate.base import Case, Finding, mesh_for, series_of, states
+from solver.validate.case import Case, Finding, mesh_for, series_of, states
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from solver.equations import KuramotoSivashinsky
 from solver.grid import Grid
 from solver.mesh import device_mesh
 from solver.steppers import ETDRK4
-from solver.validate.base import Case, Finding, states
+from solver.validate.case import Case, Finding, states
 
 SOURCE = "Cvitanović, Davidchack & Siminos, SIAM J. Appl. Dyn. Syst. 9 (2010) 1; Edson et al., ANZIAM J. 61 (2019) 270"
 # the first of the two sources; the second gives 0.043, 0.003, 0.002, −0.004, −0.008, −0.185, −0.253, −0.296, …

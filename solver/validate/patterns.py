@@ -13,7 +13,7 @@ from solver.equations import CahnHilliard, SchroedingerPoisson
 from solver.grid import Grid
 from solver.initial import Noise, Solitons
 from solver.steppers import ETDRK2, Strang
-from solver.validate.base import Case, Finding, mesh_for, series_of, states
+from solver.validate.case import Case, Finding, mesh_for, series_of, states
 
 
 @dataclass(frozen=True)

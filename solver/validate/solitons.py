@@ -12,7 +12,7 @@ from solver.equations import KortewegDeVries, NonlinearSchroedinger
 from solver.grid import Grid
 from solver.mesh import device_mesh
 from solver.steppers import ETDRK4
-from solver.validate.base import Case, Finding, states
+from solver.validate.case import Case, Finding, states
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from solver.loop import BlowUp
-from solver.validate.base import Case, Finding
+from solver.validate.case import Case, Finding
 
 HEAD = ("| case | quantity | here | known | within | | source |\n", "|---|---|---|---|---|---|---|\n")
 

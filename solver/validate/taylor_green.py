@@ -10,7 +10,7 @@ from solver.grid import Grid
 from solver.initial import TaylorGreen
 from solver.steppers import IFRK4
 from solver.steppers.state import State
-from solver.validate.base import Case, Finding, mesh_for, series_of, states
+from solver.validate.case import Case, Finding, mesh_for, series_of, states
 
 SOURCE = "DLR, spectral 512³, Int. Workshop on High-Order CFD Methods, case C3.5 (public data, no licence stated)"
 # time: energy, enstrophy

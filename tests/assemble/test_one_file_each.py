@@ -46,7 +46,7 @@ class Fading(Equation):
         return jnp.asarray(1.0)
 ''',
     "steppers": '''
-from solver.steppers.base import Stepper
+from solver.steppers.stepper import Stepper
 
 
 class IFEuler(Stepper):
@@ -65,7 +65,7 @@ class IFEuler(Stepper):
         return coefficients.apply({name: u + dt * change[name] for name, u in fields.items()}), history
 ''',
     "forcing": '''
-from solver.forcing.base import Forcing
+from solver.forcing.forcing import Forcing
 
 
 class Push(Forcing):
@@ -85,7 +85,7 @@ class Push(Forcing):
 import jax.numpy as jnp
 
 from solver.grid import sample
-from solver.initial.base import Initial
+from solver.initial.initial import Initial
 
 
 class Ridge(Initial):

@@ -11,7 +11,7 @@ from helpers import read_checkpoint, refused_in_one_line
 
 import solver as sw
 from solver.assemble import read_run_file
-from solver.bodies.base import Scene
+from solver.bodies.body import Scene
 from solver.cli.main import main
 from solver.config import ConfigError
 from solver.dynamics.acting_bodies import fastest_decay

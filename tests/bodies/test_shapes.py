@@ -9,7 +9,7 @@ import pytest
 from helpers import refused_in_one_line
 
 import solver as sw
-from solver.bodies.base import Scene, _angular_velocity
+from solver.bodies.body import Scene, _angular_velocity
 from solver.bodies.obstacles import Obstacles
 from solver.dynamics.companion import companions_at_start
 

@@ -28,7 +28,7 @@ from solver.io import (
     read_series,
     row_file,
 )
-from solver.outputs.base import Output
+from solver.outputs.output import Output
 from solver.steppers.start import state_shapes
 
 # ---- spectra.h5 -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from solver.io import list_snapshots, read_snapshot
 from solver.pictures import View
 from solver.pictures.derived_fields import _dissipation, derived_fields, shown_fields
 from solver.pictures.drawn_slices import figure_of_times, panels_of, plane_of, sides_of, suiting_plane
-from solver.pictures.finer import factors, finer_side
+from solver.pictures.interpolation import factors, finer_side
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 

@@ -25,7 +25,7 @@ from solver.pictures import (
     spectra_figure,
 )
 from solver.pictures.drawn_slices import draw_slices, draw_snapshots, panels_of, plane_of
-from solver.pictures.finer import Side
+from solver.pictures.interpolation import Side
 from solver.pictures.style import unit
 from solver.pictures.ticks import few_ticks
 from solver.pictures.times import chosen_times

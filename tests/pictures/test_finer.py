@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solver.pictures.finer import Side, factors, finer_side, fourier_series, on_finer_points
+from solver.pictures.interpolation import Side, factors, finer_side, fourier_series, on_finer_points
 
 LX, LY = 3.0, 2 * np.pi
 

@@ -16,7 +16,7 @@ import pytest
 import solver as sw
 from solver.io import RunDirectory
 from solver.loop import BlowUp
-from solver.outputs.base import Run
+from solver.outputs.output import Run
 from solver.simulation import OutputList
 from solver.simulation.analysis import Analysis, Ending
 

@@ -13,7 +13,7 @@ from solver.io import RunDirectory
 from solver.outputs import Series, Statistics
 from solver.simulation import OutputList, Simulation, refuse_occupied, simulate
 from solver.stop import StopRequest
-from solver.validate.base import states
+from solver.validate.case import states
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from solver.equations import Burgers
 from solver.grid import Grid, sample
 from solver.steppers import ETDRK4
 from solver.validate import base, cases
-from solver.validate.base import states
+from solver.validate.case import states
 
 
 def decay(directory, viscosity=0.1, times=(0.2, 0.4)):

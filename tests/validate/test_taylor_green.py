@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.validate.base import series_of
+from solver.validate.case import series_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ from jax.sharding import Mesh
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import shorn
 from solver.dynamics.energy_budget import budget_columns
-from solver.steppers.base import Stepper, fitting_classes
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper, fitting_classes
 
 
 def check_kinds(equation: Any, stepper: Any, state: Any = None) -> None:

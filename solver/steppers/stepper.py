@@ -17,8 +17,8 @@ from jax.typing import ArrayLike
 from solver.discovery import ClassName, modules
 from solver.dynamics.acting_bodies import fastest_decay
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.base import Equation
 from solver.dynamics.budget import added_up, split_by_device
+from solver.dynamics.equation import Equation
 from solver.dynamics.kicks import kicking
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator

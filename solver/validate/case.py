@@ -18,9 +18,9 @@ from solver.loop import step_control
 from solver.mesh import device_mesh
 from solver.outputs import Checkpoints
 from solver.simulation import Simulation
-from solver.steppers.base import Stepper
 from solver.steppers.start import initial_state
 from solver.steppers.state import State
+from solver.steppers.stepper import Stepper
 
 STEPS_BETWEEN = 200  # checkpoints: some minutes of the largest case, 256³ on two cores
 

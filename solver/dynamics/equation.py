@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.bodies import Obstacles
-from solver.bodies.base import Scene
+from solver.bodies.body import Scene
 from solver.bodies.obstacles import by_name
 from solver.dynamics.acting_bodies import with_bodies_at_rest
 from solver.dynamics.any_equation import AnyEquation, refuse_dimensions
