@@ -122,8 +122,7 @@ class Driven(eqx.Module):
         linear = self.equation.linear().apply(self.equation.fields_alone(own)) if needed else {}
         for name, forcing in forcings.items():
             change = (linear[name] + nonlinear[name],) if forcing.needs_change else ()
-            at_rest = dataclasses.replace(self.equation.space(name), shift=None)  # as its coordinates are
-            forces[name] = forcing.force(self.forcing[name], own[name], at_rest, *change)
+            forces[name] = forcing.force(self.forcing[name], own[name], self.equation.space(name), *change)
         return constrained(forces, self.equation.spaces)
 
     def _constrained(self, nonlinear: Fields) -> Fields:

@@ -325,3 +325,16 @@ def test_the_gradient_part_of_an_own_force_enters_no_stage(make_grid):
         state = sw.initial_state(flow, stepper, sw.initial.TaylorGreen()(grid))
         ends.append(sw.integrate(flow, stepper, state, step=0.1, steps=5).field["velocity"])
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("dealias", ["phase-shift-alternating", "phase-shift-random"])
+def test_the_space_of_a_force_has_its_points_at_rest(make_grid, dealias):
+    """Whatever points the products of this evaluation are taken at: from rest u = f (1 − exp(−νk²t))/(νk²), k² = 2."""
+    grid = make_grid((16, 12), devices=2, dealias=dealias)
+    flow, stepper = NavierStokes(grid, NU, forcing=Push()), IFRK4()
+    zero = jnp.zeros((2, *grid.physical_shape))
+    state = sw.initial_state(flow, stepper, zero, seed=1)
+    end = sw.integrate(flow, stepper, state, step=0.05, steps=10)
+    x, y = grid.meshgrid()
+    expected = 0.5 * jnp.stack([jnp.cos(x + y), -jnp.cos(x + y)]) * (1 - np.exp(-2 * NU * 0.5)) / (2 * NU)
+    np.testing.assert_allclose(flow.to_physical(end.field)["velocity"], expected, atol=1e-7)
