@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from solver.dynamics.equation import Equation
+from solver.grid import Grid
 from solver.written import Text
+
+
+class WrittenEquation(Equation):
+    """An equation whose class is made from a text; its parameters are the parameters of the text."""
+
+    if TYPE_CHECKING:  # no type checker reads them off the text
+
+        def __init__(self, grid: Grid, *parameters: Any, **named: Any) -> None: ...
 
 
 def write(
@@ -31,7 +40,7 @@ def write(
     limits: Mapping[str, str] | None = None,
     plan: str = "fewest transforms",
     unbounded: bool = False,
-) -> type[Equation]:
+) -> type[WrittenEquation]:
     """A class of equations from text.
 
     `write(["dt(u) = -u*dx(u) + nu*lap(u)"], {"u": "scalar"})(grid, nu=0.1)` is an equation as others are; its
@@ -95,10 +104,10 @@ def write(
 
 
 @cache
-def class_of(text: Text) -> type[Equation]:
+def class_of(text: Text) -> type[WrittenEquation]:
     """The class of a text."""
     members = {"__module__": __name__, "name": "written", "text": text, "__reduce__": _reduced}
-    return type("WrittenEquation", (Equation,), members)
+    return type("WrittenEquation", (WrittenEquation,), members)
 
 
 def _reduced(equation: Any) -> tuple[Any, ...]:
