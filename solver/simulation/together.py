@@ -58,11 +58,12 @@ class _Block:
         self.name, self._context, self._is_open = name, context, False
 
     def go_on(self, answer: Answer | None) -> Ending | None:
-        """Go on to the next pause with the answer to its call, or begin; how the run ended, if it did."""
+        """Continue to the next pause with the answer to its call, or begin; the ending of the run, if it has ended."""
         with log_of(self.name):
             try:
                 return self._piece(answer)
             except BlowUp as error:
+                vars(self).pop("run", None)  # and the state that it holds
                 return error
 
     def _piece(self, answer: Answer | None) -> Ending | None:
@@ -94,7 +95,7 @@ class _Block:
 
 
 def _progress(going: Mapping[int, _Block]) -> str:
-    """A line for all runs that go on."""
+    """A line for all runs that have not ended."""
     times = {block.name: float(block.run.state.t) for block in going.values()}
     last, first = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
     return (
