@@ -193,7 +193,7 @@ def test_a_process_has_devices_of_one_group(run_file, tmp_path):
     words = ["run", str(run_file), "devices.groups={ step = 3, analyse = 1 }", f"output.directory={tmp_path}/run"]
     codes, _, errors = finish(start(words), timeout=60)
     assert codes == [2, 2]
-    assert any("process 1 has devices of analyse and step; each process must have those of one" in e for e in errors)
+    assert any("process 1 has devices of analyse and step; each process must have devices of one" in e for e in errors)
     assert not (tmp_path / "run").exists()
 
 

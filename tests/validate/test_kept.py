@@ -12,7 +12,7 @@ from solver.config import ConfigError
 from solver.equations import Burgers
 from solver.grid import Grid, sample
 from solver.steppers import ETDRK4
-from solver.validate import base, cases
+from solver.validate import case as case_file, cases
 from solver.validate.case import states
 
 
@@ -31,8 +31,8 @@ def test_states_that_are_kept_are_those_that_are_not(tmp_path):
 
 
 def test_a_case_that_was_stopped_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "STEPS_BETWEEN", 5)
-    monkeypatch.setattr(base, "run", stopped_at(0.3))
+    monkeypatch.setattr(case_file, "STEPS_BETWEEN", 5)
+    monkeypatch.setattr(case_file, "run", stopped_at(0.3))
     with pytest.raises(StoppedEarly):
         decay(tmp_path)
     monkeypatch.undo()
