@@ -19,14 +19,14 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (6, 90, 21),
+    "noun": (6, 71, 21),
     "none": (0, 8, 2),
-    "beside": (0, 25, 7),
-    "stands": (1, 13, 3),
-    "goes on": (2, 1, 4),
-    "is told": (0, 5, 6),
-    "beginning": (0, 74, 0),
-    "argument": (0, 60, 0),
+    "beside": (0, 20, 7),
+    "stands": (1, 12, 3),
+    "goes on": (2, 0, 4),
+    "is told": (0, 4, 6),
+    "beginning": (0, 63, 0),
+    "argument": (0, 49, 0),
     "fragment": (0, 2, 0),
 }
 PHRASES = {

@@ -39,7 +39,7 @@ class FromRun(Initial):
 
     Args:
         path: the other run's directory, whose newest whole checkpoint is taken; or one of its snapshots, a .h5 file.
-        step: number of steps of the checkpoint to take instead.
+        step: step number of the checkpoint to take instead.
         field: name of the field in the other run; the field's own name if None.
         keep_time: True to start at the other run's time and step number, with the state of its forcings where these are
             of the same kind; False to start at t = 0. If True, every field must come from the same checkpoint.

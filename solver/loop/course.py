@@ -246,7 +246,7 @@ def _full_steps(state: State, step: float, target: float) -> int:
 
 
 def _on_target(t: Any, target: float) -> np.float64:
-    """A time off the device, in double precision; the target itself if the device's time is at it or beyond.
+    """A time copied from the device, in double precision; the target itself if the device's time is at it or beyond.
 
     With 32-bit times the device compares with a target rounded to 48 bits.
     """
