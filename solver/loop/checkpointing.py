@@ -1,4 +1,4 @@
-"""Many steps, with a choice of what is kept for the backward pass of a gradient.
+"""Many steps, with a choice of the arrays that are kept for the backward pass of a gradient.
 
 The caller chooses by `checkpoint` what the backward pass of a gradient keeps of the forward pass. For n steps, with S
 the memory of a state, and R the memory that the derivative of a step needs (the fields at the points of each stage):
