@@ -19,11 +19,11 @@ KINDS = ("pages", "docstrings", "messages")
 
 # the habit: the most places that may have it in pages, in docstrings and in messages
 ALLOWED = {
-    "noun": (6, 12, 21),
+    "noun": (2, 12, 21),
     "none": (0, 0, 2),
     "beside": (0, 2, 7),
-    "stands": (1, 0, 3),
-    "goes on": (2, 0, 4),
+    "stands": (0, 0, 3),
+    "goes on": (0, 0, 4),
     "is told": (0, 0, 6),
     "beginning": (0, 1, 0),
     "argument": (0, 1, 0),
