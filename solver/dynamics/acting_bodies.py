@@ -19,7 +19,7 @@ from solver.operators import Fields
 
 
 def fastest_decay(equation: Any) -> float:
-    """The largest rate at which N makes the fields decay [1/time], of what is known: of bodies, else 0."""
+    """The largest rate at which N makes the fields decay [1/time], as far as it is known: from bodies, else 0."""
     obstacles = getattr(equation, "obstacles", None)
     if obstacles is None:
         return 0.0
@@ -50,7 +50,7 @@ def with_bodies_at_rest(equation: Any) -> Any:
 
 
 def _at_rest(obstacles: Obstacles, at: Any) -> dict[str, Any]:
-    """The strength of bodies at rest, and what is done to scalars if that does not depend on time, by function."""
+    """The strength of bodies at rest, and their action on scalars if it does not depend on time, by function."""
     made = {KEPT: obstacles.at_rest(at)} if any(o.is_at_rest for o in obstacles.named.values()) else {}
     scalars = {name for name, _ in obstacles.conditions} if obstacles.scalars_are_at_rest else set()
     for scalar in sorted(scalars):
@@ -77,7 +77,7 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
     With a CFL number of ½ every stepper is stable.
 
     Args:
-        equation: of a text.
+        equation: equation of a text.
         on_grid: its `Evaluation`.
     """
     obstacles = equation.obstacles

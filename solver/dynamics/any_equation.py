@@ -1,4 +1,4 @@
-"""The part that all equations share: named fields, their two forms, their devices, and what is reported of them.
+"""The part that all equations share: named fields, their two forms, their devices, and their report to outputs.
 
 An equation is an immutable pytree: its parameters are leaves, which can be differentiated, batched and changed without
 compiling again; the grid is static. Every field is an array `(component, …)` under its name; a scalar has one.
@@ -43,18 +43,18 @@ class AnyEquation(eqx.Module):
     """Shared by `Equation` and `SplitEquation`; not subclassed directly by users.
 
     Class attributes:
-        name: in run files; the class's own name in small letters if it is not given.
+        name: name in run files; the class's own name in small letters if it is not given.
         fields: name → `Field`, in the order in which they are stacked for transforms.
         dimensions: numbers of dimensions in space that make sense.
-        units: of each column of the series that the fields' units do not tell; of all of them, in their order, where a
-            class gives `series`.
+        units: units of each column of the series that do not follow from the units of the fields; if a class gives
+            `series`, units of all its columns, in their order.
         spectrum_laws: p of the power law E(k) ∝ k^−p that is expected of energy spectra, by the number of dimensions;
             figures of spectra show k^p E(k) too.
 
     Args:
-        grid: where the fields live.
-        method: how the equation's transforms are carried out: engine, what shares an exchange and in which precision.
-            Unless that is below the grid's it changes round-off only.
+        grid: grid of the fields.
+        method: method of the equation's transforms: engine, fields that share an exchange, and precision of the
+            exchange. Unless this precision is below the precision of the grid, the method changes round-off only.
     """
 
     grid: Grid = eqx.field(static=True, converter=_need_grid)
@@ -84,7 +84,7 @@ class AnyEquation(eqx.Module):
 
     @classmethod
     def with_points(cls, grid: Grid) -> Grid:
-        """The grid with the points at which fields of this class are sampled; those of a periodic box by default.
+        """The grid with the points at which fields of this class are sampled; the points of a periodic box by default.
 
         Override it where a space of one's own has other points: return a subclass of `Grid` with other `coordinates`.
         """
@@ -96,7 +96,7 @@ class AnyEquation(eqx.Module):
 
     @classmethod
     def is_real(cls) -> bool:
-        """Whether any of its fields is real at the points: then `self.grid` is that of its real fields."""
+        """True if any of its fields is real at the points: then `self.grid` is the grid of its real fields."""
         return any(field.real for field in cls.fields.values())
 
     def on_mesh(self, mesh: AnyMesh) -> Any:
@@ -134,7 +134,7 @@ class AnyEquation(eqx.Module):
 
     @abstractmethod
     def space(self, name: str) -> Space:
-        """Where a field lives: how a state stores it, what it is at the points, and all that follows from that."""
+        """Space of a field: its storage in a state, its values at the points, and all that follows from them."""
 
     @property
     def spaces(self) -> dict[str, Space]:
@@ -188,7 +188,7 @@ class AnyEquation(eqx.Module):
 
     @abstractmethod
     def field_storage(self) -> dict[str, Storage]:
-        """Whether a state holds the modes of a field or its values at the points, by name."""
+        """Storage of each field in a state, by name: as modes or as values at the points."""
 
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each field as a state holds it, and of its companions, whose start is traced."""
@@ -285,7 +285,7 @@ class AnyEquation(eqx.Module):
     @property
     @abstractmethod
     def report(self) -> Report:
-        """The functions that outputs ask for, made from its fields or its text, as `reported` changes them."""
+        """The functions that outputs call, made from its fields or its text, as `reported` changes them."""
 
     def reported(self, report: Report) -> Report:
         """Its report, from the one that is made of its fields or its text: `dataclasses.replace(report, …)`.
@@ -296,7 +296,7 @@ class AnyEquation(eqx.Module):
         return report
 
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
-        """One row of series.csv: numbers by column, `cfl` among them, in the order of their units."""
+        """Row of series.csv: numbers by column, `cfl` among them, in the order of their units."""
         report = self.report
         columns = report.columns(fields)
         if not self.why_no_rate:
@@ -326,8 +326,8 @@ def refuse_dimensions(equation: AnyEquation, why: str = "") -> None:
     """Refuse a grid of a number of dimensions in which the equation makes no sense.
 
     Args:
-        equation: which has a grid.
-        why: what makes no sense there, if that is known.
+        equation: equation with its grid.
+        why: reason why it makes no sense there, if it is known.
     """
     if equation.grid.dimensions not in equation.dimensions:
         known = " or ".join(map(str, equation.dimensions))

@@ -49,8 +49,8 @@ class AtPoints:
     Args:
         products: expressions in slots of inner fields, parameters and coordinates.
         inner: number of the slot of each component that is given.
-        functions: of the user's, by name.
-        is_one_number: whether the one product is a real number at each point without an axis of its own, as `largest`
+        functions: functions of the user's, by name.
+        is_one_number: True if the only product is a real number at each point, without an axis of its own, as `largest`
             needs it.
     """
 
@@ -99,19 +99,19 @@ class AtPoints:
 
     @property
     def has_obstacles(self) -> bool:
-        """Whether the products hold what bodies and sponges do."""
+        """True if the products contain functions of bodies and sponges."""
         return bool(self.obstacles)
 
     @property
     def obstacles(self) -> dict[str, Node]:
-        """What the products hold of bodies and sponges, by the name of its function."""
+        """Calls of the functions of bodies and sponges in the products, by function."""
         parts = (part for node in self.products for part in node.walk())
         return {part.function: part for part in parts if isinstance(part, Call) and is_of_obstacles(part.function)}
 
     def obstacles_at_points(
         self, numbers: Mapping[str, Any], places: Mapping[str, Any], shape: Sequence[int]
     ) -> dict[str, Array]:
-        """Those of them that are not among the places, as arrays over all points."""
+        """Arrays over all points of the functions of bodies and sponges; those among the places are left out."""
         held = {name: node for name, node in self.obstacles.items() if name not in places}
         made = AtPoints(tuple(held.values()), ()).made({}, numbers, jax.tree.map(jnp.asarray, places), shape)
         return dict(zip(held, made, strict=True))
@@ -196,7 +196,7 @@ class _Point:
         raise TypeError(f"{type(node).__name__} is no function of numbers at a point")
 
     def obstacles(self, function: str, *at: Any) -> Any:
-        """What bodies and sponges do at the points: how strongly they act, or their strength times their velocity."""
+        """Value of a function of bodies and sponges at the points, such as their strength, or strength · velocity."""
         for known in (self.places, self.acting):  # asked for several times at the same points
             if function in known:
                 return known[function]
@@ -212,7 +212,7 @@ class _Point:
         return found[function]
 
     def called(self, function: str, *given: Any) -> Any:
-        """What a function of the user's gives: one number for each point, real of real ones."""
+        """Result of a function of the user's: one number for each point, real if its arguments are real."""
         shape, dtype = jnp.broadcast_shapes(*map(jnp.shape, given)), jnp.result_type(*given)
         found = jnp.asarray(self.functions[function](*given))
         if found.shape not in ((), shape) or jnp.iscomplexobj(found) > jnp.issubdtype(dtype, jnp.complexfloating):
@@ -237,7 +237,7 @@ class _Point:
 
 
 def of_scalar(obstacles: Any, scalar: str, at: Sequence[Any], t: Any) -> dict[str, Any]:
-    """What bodies and sponges do to a scalar at points, by function."""
+    """Action of bodies and sponges on a scalar at the points, by function."""
     found: dict[str, Any] = {}
     if (scalar, "fixed") in obstacles.conditions:
         found = dict(zip((FIXED + scalar, FIXED_AT + scalar), obstacles.fixing(scalar, at, t), strict=True))

@@ -1,4 +1,4 @@
-"""What is reported of bodies in the flow of an equation of a text."""
+"""Report of the bodies in the flow of an equation of a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solver.written.energies import vector_of
 
 
 def report_of_bodies(equation: Any) -> BodiesReport | None:
-    """What is reported of the bodies and sponges of an equation; None where there are none."""
+    """Report of the bodies and sponges of an equation; None if it has neither."""
     obstacles = equation.obstacles
     if obstacles is None:
         return None

@@ -18,7 +18,7 @@ BUDGET = "budget"  # the entry beside the fields that holds its integrals over t
 
 
 def rates_of_sums(budget: Mapping[str, Mapping[str, ModeSum]], changes: Changes, dtype: Any) -> Budget:
-    """The rates that sums over modes stand for, all in one loop; by device if the changes say so."""
+    """Values of rates that are given as sums over modes, all in one loop; by device if the changes say so."""
     add_up = summed_by_device if changes.by_device else summed
     values = iter(add_up([asked for causes in budget.values() for asked in causes.values()], dtype))
     return {energy: {cause: next(values) for cause in causes} for energy, causes in budget.items()}
@@ -30,19 +30,19 @@ def columns(budget: Budget) -> dict[str, Array]:
 
 
 def imbalance(energy: str, start: float, now: float, integrals: Mapping[str, Any]) -> float:
-    """What the causes leave unexplained of an energy's change, relative to the largest of all these numbers."""
+    """Part of an energy's change that the causes do not explain, relative to the largest of all these numbers."""
     causes = [float(value) for name, value in integrals.items() if name.startswith(f"{energy}_from_")]
     largest = max(map(abs, [start, now, *causes]))
     return (now - start - sum(causes)) / (largest or 1.0)
 
 
 def stacked(budget: Mapping[str, Any], shape: Sequence[int] = ()) -> Array:
-    """One array of a budget's columns, in the order of their names, which stands beside the fields.
+    """Array of a budget's columns, in the order of their names, for storage with the fields.
 
     Args:
-        budget: by column.
-        shape: of a column: `()` for numbers, or `(devices,)` for arrays that add up to them. Numbers among these belong
-            to the first device.
+        budget: numbers or arrays by column.
+        shape: shape of a column: `()` for numbers, or `(devices,)` for arrays that add up to them. Numbers among arrays
+            belong to the first device.
     """
     rows = [jnp.asarray(budget[name]) for name in sorted(budget)]
     return jnp.stack([row if row.shape == tuple(shape) else _of_first_device(row, *shape) for row in rows])
@@ -69,7 +69,7 @@ def _in_budgets(change: Callable[[Array], Array], entries: Any) -> Any:
 
 
 def with_budget(fields: Fields, budget: Mapping[str, Any]) -> Fields:
-    """Fields, and the integrals of a budget beside them."""
+    """Fields together with the integrals of a budget."""
     return {**fields, BUDGET: stacked(budget)} if budget else fields
 
 

@@ -14,8 +14,8 @@ class Changes:
     Args:
         linear: L u.
         nonlinear: N(u, t), without forcing.
-        forcing: of the fields that are forced.
-        by_device: whether rates may be arrays `(devices,)` that add up to them (`diagnostics.mode_sums`): devices then
+        forcing: forcing of the fields that are forced.
+        by_device: True if rates may be arrays `(devices,)` that add up to them (`diagnostics.mode_sums`): devices then
             add up once in a step, and not for each of its evaluations.
     """
 

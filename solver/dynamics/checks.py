@@ -1,4 +1,4 @@
-"""What parameters are refused for, in one line that names parameter, value and what is needed."""
+"""Checks of parameters; the message of a refusal names the parameter, its value and the needed kind of value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def require(
     Of a value that is being traced it is only known whether it is complex: see `nothing_unless`.
 
     Raises:
-        ValueError: the message names the parameter, the value and what is needed.
+        ValueError: the value is refused. The message names the parameter, the value and the needed kind of value.
     """
     for entry in jax.tree.leaves(value):
         if not isinstance(entry, NUMBERS):
@@ -77,7 +77,7 @@ def require_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
     """Refuse a parameter that has another shape; of nested tuples and lists as of arrays.
 
     Raises:
-        ValueError: the message names the parameter, the value and what is needed.
+        ValueError: the shape differs. The message names the parameter, the value and the needed shape.
     """
 
     def shape_of(value: Any) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""Numbers that a run moves beside the fields of its equation, such as places of bodies: one protocol for all."""
+"""Numbers that a run moves together with the fields of its equation, such as places of bodies: one protocol for all."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOTION = "motion"  # the name of the companion that holds the bodies that the fl
 
 
 class Companion(eqx.Module):
-    """Numbers y beside the fields u of an equation, with dy/dt = rates(y, u, u_t, t). Subclass this.
+    """Numbers y that a run moves together with the fields u of an equation: dy/dt = rates(y, u, u_t, t). Subclass this.
 
-    A stepper moves y by its own method, as a field whose linear part is zero, and so to its order. y stands in the
-    state beside the fields, under the companion's name, whole on each device, and so in checkpoints, branches and
+    A stepper moves y by its own method, as a field whose linear part is zero, and so to its order. The state holds y
+    together with the fields, under the companion's name, whole on each device; so do checkpoints, branches and
     ensembles. N may read it there. An error that a tolerance bounds does not count it.
 
     A subclass gives `start` and `rates`; its parameters are annotated attributes, as in a dataclass, and leaves of the
-    equation. What it is asked is asked while steps are traced: pure functions of arrays are needed.
+    equation. Its methods are called while steps are traced: pure functions of arrays are needed.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Companion(eqx.Module):
 
         Args:
             equation: whose companion this is.
-            fields: what a state holds of each field, by name.
+            fields: entry of a state for each field, by name.
         """
 
     @abstractmethod
@@ -44,8 +44,8 @@ class Companion(eqx.Module):
 
         Args:
             equation, y: as in `start`.
-            fields: coefficients by name, with all companions beside them.
-            changes: of the fields at this stage.
+            fields: coefficients by name, with the entries of all companions.
+            changes: changes of the fields at this stage.
             t: time.
         """
 
@@ -54,8 +54,8 @@ class Companion(eqx.Module):
 
         Args:
             equation, y: as in `start`.
-            fields: before the kicks.
-            kicks: what they add, of the fields that are kicked.
+            fields: fields before the kicks.
+            kicks: changes by the kicks, of the fields that are kicked.
         """
         return y
 

@@ -1,4 +1,4 @@
-"""Programs of equations: what is no array in them is static, and their numbers have the precision of the grid."""
+"""Programs of equations: all parts that are not arrays are static, and numbers have the precision of the grid."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from solver.static import Program
 
 
 def compiled(fn: Callable[..., Any], **options: Any) -> Program:
-    """`jax.jit` of a function of equations, steppers and arrays: what is no array in them is static, and the numbers of
-    an equation are in the precision of its grid. `options` are those of `jax.jit`."""
+    """`jax.jit` of a function of equations, steppers and arrays: all parts that are not arrays are static, and the
+    numbers of an equation are in the precision of its grid. `options` are the options of `jax.jit`."""
     return Program(fn, in_precision, **options)
 
 

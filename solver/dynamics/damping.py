@@ -26,7 +26,7 @@ def require_powers(grid: Grid, system: System, numbers: Mapping[str, Any]) -> No
     Numbers that are being traced pass, and those that are not of parameters alone. Touches no device.
 
     Raises:
-        ValueError: the message names the coefficient, the power and what is possible.
+        ValueError: the size is out of range. The message names the coefficient, the power and the possible values.
     """
     fields = {*system.fields, *system.unknowns}
     sides = [side for line in system.lines for side in (line.left, line.right)]
@@ -61,7 +61,7 @@ def _said(node: Node, numbers: Mapping[str, Any]) -> str:
 
 
 def _powers(node: Node, coefficient: Node, fields: set[str]) -> Iterator[tuple[Node, Node]]:
-    """Each power of the Laplacian in an expression, and the constant that stands before it."""
+    """Each power of the Laplacian in an expression, and the constant in front of it."""
     is_constant = lambda part: degree(part, fields) == 0  # noqa: E731
     match node:
         case Call("fraclap", (_, power)) if is_constant(power):

@@ -1,4 +1,4 @@
-"""What a text declares of the class of its equations: fields, dimensions, parameters."""
+"""Declarations of a text for the class of its equations: fields, dimensions, parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def dimensions_of(text: Text) -> tuple[int, ...]:
     """The numbers of dimensions of space in which a text makes sense, and has as many components as are named.
 
     Raises:
-        WrittenError: there are none.
+        WrittenError: no number of dimensions fits, or two components have the same name.
     """
     known = text.system.dimensions
     for name, given in text.components:

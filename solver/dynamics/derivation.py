@@ -1,4 +1,4 @@
-"""What is said of an equation's text: what was derived from it, its table in a run file, the plan that is kept."""
+"""Facts about an equation's text: its derivation, its table in a run file, the plan that is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solver.written.variants import without_parameters
 
 
 def derivation_of(equation: Any) -> list[tuple[str, str]]:
-    """What was derived from the text of an equation, as headings and lines."""
+    """The derivation from the text of an equation, as headings and lines."""
     on_grid, dimensions, obstacles = Evaluation(equation), equation.grid.dimensions, equation.obstacles
     lines = report(on_grid.text, replace(on_grid.derived, rate=equation.rate_at_points()), dimensions)
     if obstacles is None:

@@ -22,8 +22,8 @@ class Derived:
     """A real quantity at the points.
 
     Args:
-        make: from the equation's fields to `(x, y, z)`, or `(component, x, y, z)`.
-        units: of its values.
+        make: function from the equation's fields to `(x, y, z)`, or `(component, x, y, z)`.
+        units: units of its values.
     """
 
     make: Callable[[Fields], Array]

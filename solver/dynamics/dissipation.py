@@ -1,4 +1,4 @@
-"""What an equation takes out of its velocity at small scales, by what its report says of damping."""
+"""Dissipation of an equation's velocity at small scales, from the damping in its report."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def viscosity_of_dissipation(equation: AnyEquation) -> float | None:
 
 
 def dissipates(equation: AnyEquation) -> bool:
-    """Whether it is known what an equation takes out of ½|u|² at small scales."""
+    """True if the loss of ½|u|² at small scales is known for an equation."""
     report = equation.report
     damping = report.damping()
     return report.dissipation is not None or (damping is not None and damping.is_all)
 
 
 def further_dissipation(equation: AnyEquation, u_hat: Array) -> ArrayLike:
-    """ε − ν⟨|∇u|²⟩ of a velocity [u²/time]: what is taken out of ½⟨|u|²⟩ at small scales, but by ν∇²u."""
+    """ε − ν⟨|∇u|²⟩ of a velocity [u²/time]: the loss of ½⟨|u|²⟩ at small scales by all terms but ν∇²u."""
     grid, report = equation.transform.grid, equation.report
     damping = report.damping() or Damping()
     if report.dissipation is not None:
@@ -52,13 +52,13 @@ def further_dissipation(equation: AnyEquation, u_hat: Array) -> ArrayLike:
 
 
 def dissipation(equation: AnyEquation, u_hat: Array, tensor: Array) -> Array:
-    """What is taken out of ½|u|² at the points and small scales [u²/time]; its mean is ε, whatever damps.
+    """Loss of ½|u|² at small scales, at the points [u²/time]; its mean is ε, whatever damps.
 
     2ν s_ij s_ij of a solenoidal velocity, and ν|∇u|² of another; further terms of L, −r(k) û, add |w|² with ŵ = r^½ û,
     as ν_h|∇²u|² of −ν_h∇⁴u. A velocity that is no field follows from a stream function, so that it is solenoidal.
 
     Args:
-        equation: one that `dissipates`.
+        equation: equation that `dissipates`.
         u_hat: coefficients of its velocity.
         tensor: ∂u_i/∂x_j at the points `(j, i, x, y, z)`.
     """

@@ -30,12 +30,12 @@ SHIFT_KEY = 2**31 - 2  # beside that of the forcings
 class Driven(eqx.Module):
     """An `Equation` during one step, with all that a stepper needs of it.
 
-    Fields may have entries beside those of the equation: its companions (`equations.companion`), and `budget`, the
-    integrals over time of what changes the energies, which is one, too. They have no linear part: whatever the method
-    is, they are integrated as the fields are.
+    Fields may have entries in addition to the equation's fields: its companions (`equations.companion`), and `budget`,
+    a companion too, the integrals over time of the causes that change the energies. They have no linear part: whatever
+    the method is, they are integrated as the fields are.
 
     Args:
-        equation: what is solved.
+        equation: the equation that is solved.
         forcing: state of each forcing in this step, by field name.
         key: random key of the run, for points that move at random.
         step: number of the step.
@@ -56,7 +56,7 @@ class Driven(eqx.Module):
         return self.equation.grid
 
     def linear(self) -> LinearOperator:
-        """The equation's L, and 0 for what stands beside the fields."""
+        """The equation's L, and 0 for entries that are not fields."""
         return WithNumbers(self.equation.linear(), 0.0, tuple(self.equation.fields))
 
     def starting(self, fields: Fields, t: ArrayLike) -> Driven:
@@ -89,14 +89,14 @@ class Driven(eqx.Module):
         """N(u, t) and the forcings, and the budget's rates if `fields` has a budget.
 
         Args:
-            fields, t: where it is evaluated.
-            evaluation: how many evaluations this step has had before: the points move from one to the next.
+            fields, t: fields and time of the evaluation.
+            evaluation: number of evaluations that this step has had before: the points move from one to the next.
         """
         at_rest = dataclasses.replace(self, start=(), first=())  # the same for all evaluations
         return evaluated(at_rest, self.on_moved_points(evaluation), fields, jnp.asarray(t, self.grid.dtype))
 
     def _with_forces(self, fields: Fields, nonlinear: Fields, t: ArrayLike) -> Fields:
-        """N and the forcings together, and the rates of what stands beside the fields."""
+        """N and the forcings together, and the rates of companions and of the budget."""
         own = without_budget(fields)
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
@@ -111,12 +111,12 @@ class Driven(eqx.Module):
         return total
 
     def _companions_among(self, fields: Fields) -> dict[str, Companion]:
-        """The companions that have an entry beside these fields."""
+        """The companions, the budget included, that have an entry among these fields."""
         known = {**self.equation.companions_by_name(), BUDGET: EnergyBudget()}
         return {name: companion for name, companion in known.items() if name in fields}
 
     def _forces(self, own: Fields, nonlinear: Fields) -> Fields:
-        """What each forcing adds to u_t; a forcing with `needs_change` is given what else changes its field."""
+        """Term of each forcing in u_t; a forcing with `needs_change` receives the other terms of its field's u_t."""
         forces, forcings = {}, self.equation.forcings()
         needed = any(f.needs_change for f in forcings.values())
         linear = self.equation.linear().apply(self.equation.fields_alone(own)) if needed else {}
@@ -135,7 +135,7 @@ class Driven(eqx.Module):
         return constrained(nonlinear, self.equation.spaces)
 
     def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
-        """What the forcings that kick make of the size of a step alone, by field name; empty where none does."""
+        """Preparation of each forcing that kicks, from the size of a step alone, by field name; empty if none kicks."""
         return prepared_kicks(self.equation, dt)
 
     def kicked(self, fields: Fields, prepared: Any) -> Fields:
@@ -158,7 +158,7 @@ class Driven(eqx.Module):
         return after
 
     def to_manifold(self, fields: Fields) -> Fields:
-        """As `equation.to_manifold`; what stands beside the fields is told that a step is over."""
+        """As `equation.to_manifold`; also calls `after_step` of each companion."""
         done = {
             name: one.after_step(self.equation, fields[name]) for name, one in self._companions_among(fields).items()
         }
@@ -169,7 +169,7 @@ class Driven(eqx.Module):
         return self.equation.rate(without_budget(fields))
 
     def on_moved_points(self, evaluation: int) -> Any:
-        """The equation, its points half a spacing on from those of the evaluation before.
+        """The equation with its points moved by half a spacing from the points of the evaluation before.
 
         Source: Rogallo, NASA TM 81315 (1981), for the random shift and the one half a spacing further.
         """
@@ -191,12 +191,12 @@ def evaluated(driven: Driven, moved: Any, fields: Fields, t: ArrayLike) -> Field
 
 
 class WithNumbers(LinearOperator):
-    """An operator on fields, and the number that stands in its place where L is 0, for the numbers beside them.
+    """An operator on fields, and the number that replaces it where L is 0, for the entries that are not fields.
 
     Args:
         operator: L, or a function of it.
         at_zero: that function at L = 0.
-        names: of the fields.
+        names: names of the fields.
     """
 
     operator: LinearOperator

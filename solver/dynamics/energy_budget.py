@@ -20,7 +20,7 @@ class EnergyBudget(Companion):
     """Integrals over time of each cause that changes an energy, in the order of the columns' names.
 
     Nothing reads them. So a state counts them apart from the fields, by column; within a step each device may have a
-    part of them, `(column, device)`, and in 32 bits what is rounded off is kept (`loop.sums`).
+    part of them, `(column, device)`, and in 32 bits the rounded-off part is kept (`loop.sums`).
     """
 
     def start(self, equation: Any, fields: Fields) -> Array:

@@ -54,24 +54,24 @@ class Equation(AnyEquation):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
     A subclass gives a `text` (`sw.Text`), from which all else is derived, or `fields`, `linear`, `nonlinear` and
-    `rate`. Its parameters are annotated attributes, as in a dataclass; those of a text that the class does not declare
-    are added. The terms of a text that hold a parameter that is None are left out, and so are columns that make sense
-    in other numbers of dimensions alone. A text that depends on the equation is a property, and the class has its
-    `fields` and `dimensions` beside it. Of a class with a text each of the three methods may be given instead.
+    `rate`. Its parameters are annotated attributes, as in a dataclass; parameters of a text that the class does not
+    declare are added. The terms of a text that hold a parameter that is None are left out, and so are columns that make
+    sense in other numbers of dimensions alone. A text that depends on the equation is a property, and the class then
+    gives `fields` and `dimensions` too. In a class with a text each of the three methods may be given instead.
 
     Class attributes:
         text: the equations, as `solver.written.text.Text`; None for an equation by hand.
-        keeps_constraints: whether `nonlinear` itself is free of divergence and of zero mean where a field is declared
-            so, as that of a text is. If not, it is made so wherever steppers use it. False again in a subclass with
+        keeps_constraints: True if `nonlinear` itself is free of divergence and of zero mean where a field is declared
+            so, as N of a text is. If False, it is made so wherever steppers use it. False again in a subclass with
             another N.
 
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
             states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
-        energy_budget: whether a run integrates what changes the equation's energies. Costs a sum over the modes per
-            evaluation of N, an all-reduce per step, and the memory of one more field.
+        energy_budget: True if a run integrates the causes that change the equation's energies. Costs a sum over the
+            modes per evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
-        companions: a dict of `Companion`s by name, which a run moves beside the fields.
+        companions: a dict of `Companion`s by name, which a run moves together with the fields.
     """
 
     text: ClassVar[Any] = None
@@ -122,24 +122,24 @@ class Equation(AnyEquation):
                 raise ValueError(f"forcing {forcing.name}: {error}") from None
 
     def _why_not_in(self, dimensions: int) -> str:
-        """What of its text makes no sense in so many dimensions of space; empty where that is not known."""
+        """Reason why its text makes no sense in so many dimensions of space; empty if no reason is known."""
         return self.text.system.why_not_in(dimensions) if isinstance(type(self).text, Text) else ""
 
     # ---- the mathematics ------------------------------------------------------------------------------------
 
     def linear(self) -> LinearOperator:
-        """L: a `Diagonal` or `Matrix` operator on the fields [1/time]; by default that of the text."""
+        """L: a `Diagonal` or `Matrix` operator on the fields [1/time]; by default derived from the text."""
         return TextDynamics(self).linear()
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is).
 
-        By default that of the text.
+        By default derived from the text.
         """
         return TextDynamics(self).nonlinear(fields, t)
 
     def rate(self, fields: Fields) -> Array:
-        """Inverse time [1/time] such that the CFL number is dt · rate; by default that of the text.
+        """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.
 
         That is the largest speed across a grid cell, or the largest rate of reaction, read off the text; 0 where it
         does not tell one: `why_no_rate` then says why.
@@ -147,14 +147,14 @@ class Equation(AnyEquation):
         return TextDynamics(self).rate(fields)
 
     def rate_of_linear(self) -> ArrayLike:
-        """What is added to the rate that the text tells, for waves or reactions in L [1/time]: nothing by default.
+        """Rate to add to the rate of the text, for waves or reactions in L [1/time]: zero by default.
 
         L is exact for any step with integrating-factor and exponential steppers; others may need it.
         """
         return 0.0
 
     def rate_at_points(self) -> Rate | Unseen:
-        """What the rate is the largest of, in inner fields of the plan: read off the text by default.
+        """Quantity whose largest value is the rate, in inner fields of the plan: read off the text by default.
 
         Override it where the text does not tell it: the speeds then come from the transforms of the right-hand side.
         """
@@ -167,7 +167,7 @@ class Equation(AnyEquation):
         return f"its text tells no CFL number, since {found.reason}"
 
     def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array]:
-        """N(u, t) and the rate of one state, as step control by a CFL number asks for them.
+        """N(u, t) and the rate of one state, for step control by a CFL number.
 
         A text gives both from the same transforms, unless the class has its own. Not to be overridden.
         """
@@ -191,19 +191,19 @@ class Equation(AnyEquation):
 
     @property
     def derived(self) -> Derivation:
-        """What is derived from the text for this grid's number of dimensions."""
+        """The derivation from the text for this grid's number of dimensions."""
         return Evaluation(self).derived
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
         """The texts that equations of this class have in so many dimensions, of which the library keeps plans.
 
-        The last of them, that with the most terms, stands for the class where its formula is shown.
+        The last text, which has the most terms, represents the class where its formula is shown.
         """
         return texts_of(cls)
 
     def derivation(self) -> list[tuple[str, str]]:
-        """What was derived from the text, as headings and lines; nothing for an equation by hand."""
+        """The derivation from the text, as headings and lines; empty for an equation by hand."""
         return [] if self.text is None else derivation_of(self)
 
     # ---- what acts on it, and what stands beside its fields -------------------------------------------------
@@ -222,7 +222,7 @@ class Equation(AnyEquation):
 
     @property
     def obstacles(self) -> Obstacles | None:
-        """Bodies and sponges with what they need to know of the box and the fluid; None where there are none."""
+        """Bodies and sponges with the data of box and fluid that they need; None if the equation has neither."""
         if self.bodies is None:
             return None
         damping = damping_of_text(self)
@@ -258,7 +258,7 @@ class Equation(AnyEquation):
         return with_bodies_at_rest(self)
 
     def space(self, name: str) -> Space:
-        """Where a field lives: how a state stores it, what it is at the points, and all that follows from that.
+        """Space of a field: its storage in a state, its values at the points, and all that follows from them.
 
         By default a Fourier series; override it for other functions of space.
         """
@@ -275,7 +275,7 @@ class Equation(AnyEquation):
         return self._each_kind(lambda space, u_hat: space.exact.inverse(u_hat), fields)
 
     def _each_kind(self, transform: Callable[[Space, Array], Array], fields: Fields) -> Fields:
-        """Fields in the equation's order, those of one kind passed through one call as one array."""
+        """Fields in the equation's order; fields of one kind pass through one call as one array."""
         done: Fields = {}
         for names in by_kind(self.spaces, self.fields):
             of_one = {name: fields[name] for name in names}
@@ -389,7 +389,7 @@ class SplitEquation(AnyEquation):
         return (), self.rate(fields)
 
     def with_first_evaluation(self, first: Any) -> Any:
-        """This equation."""
+        """Return the equation unchanged: it has no N to evaluate."""
         return self
 
     def prepare_kicks(self, dt: ArrayLike) -> dict[str, Any]:
@@ -397,7 +397,7 @@ class SplitEquation(AnyEquation):
         return {}
 
     def kicked(self, fields: Fields, prepared: Any) -> Fields:
-        """The fields."""
+        """Return the fields unchanged: no forcing kicks."""
         return fields
 
 

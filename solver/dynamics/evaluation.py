@@ -35,7 +35,7 @@ class Evaluation:
     """A text on the grid of its equation, with its parameters, its space and its bodies. Made anew in each trace.
 
     Args:
-        equation: of a text.
+        equation: equation of a text.
     """
 
     def __init__(self, equation: Any) -> None:
@@ -49,13 +49,13 @@ class Evaluation:
 
     @cached_property
     def derived(self) -> Derivation:
-        """What is derived from the text for this grid's number of dimensions."""
+        """The derivation from the text for this grid's number of dimensions."""
         return in_dimensions(self.text, self.grid.dimensions, aliases=self.grid.dealias not in FREE_OF_ALIASES)
 
     # ---- coefficients -------------------------------------------------------------------------------------------
 
     def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
-        """The modes of its real or of its complex fields and unknowns; by default those of its first field."""
+        """The modes of its real or of its complex fields and unknowns; by default the modes of its first field."""
         equation = self.equation
         named = (name for name, field in equation.fields.items() if field.real is real)
         space = equation.space(next(named, equation.first_field))
@@ -100,7 +100,7 @@ class Evaluation:
     def inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.
 
-        Where products hold no field, as a source does, one that is zero stands for their points.
+        Where products hold no field, as a source does, a field of zeros supplies their points.
         """
         if not inner:
             modes = rows.modes.space.modes
@@ -171,7 +171,7 @@ class Evaluation:
         return rows.with_products(found[True], found[False])
 
     def at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
-        """Values of inner fields, by slot: those of one kind in one transform."""
+        """Values of inner fields, by slot: fields of one kind in one transform."""
         complex_ones = forms(plan, (), self.text.system.complex_names).complex_inner if self.text.is_mixed else ()
         values: dict[Node, Array] = {}
         for kind in (False, True):

@@ -1,4 +1,4 @@
-"""What is reported of any equation, made from what it declares of its fields."""
+"""Report of any equation, made from the declarations of its fields."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Squares:
         return {column: f"({self.equation.fields[name].units})^2" for column, name in self.fields.items()}
 
     def units_of_series(self) -> dict[str, str]:
-        """Units of the columns of series.csv, in their order: those of the class, where it names any."""
+        """Units of the columns of series.csv, in their order: the units of the class, where it names any."""
         equation = self.equation
         if equation.units:
             return dict(equation.units)

@@ -16,14 +16,14 @@ ROUNDING = 100.0  # machine epsilons of the field: rounding errors are smaller
 
 
 class IdleForcing(UserWarning):
-    """A forcing that multiplies modes of its field starts from a field that has none of them, and puts in nothing.
+    """A forcing that multiplies modes of its field starts from a field without energy in them, and puts in nothing.
 
     `warnings.simplefilter("ignore", sw.IdleForcing)` turns it off.
     """
 
 
 def idle_forcings(equation: Any, fields: Fields) -> dict[str, Array]:
-    """By forced field, whether the modes that its forcing multiplies hold no energy, or that of rounding errors alone.
+    """By forced field, True if the modes that its forcing multiplies hold no energy beyond rounding errors.
 
     Args:
         equation: under its forcings.

@@ -51,7 +51,7 @@ class GridModes(SymbolModes):
     """Symbols on the modes of a space.
 
     Args:
-        space: of a field.
+        space: space of a field.
         numbers: the parameters, by name.
     """
 
@@ -106,7 +106,7 @@ class GridModes(SymbolModes):
 
 
 def _vanishes(below: SymbolValue, size: SymbolValue) -> Array:
-    """Whether a divisor is no larger than rounding leaves of terms of this size, at each mode."""
+    """True at each mode where a divisor is no larger than the rounding errors of terms of this size."""
     return jnp.abs(below.value) <= VANISHES * size.value
 
 
@@ -115,7 +115,7 @@ class OneMode(SymbolModes):
 
     Args:
         numbers: the parameters, by name.
-        wavenumbers: of the mode, along each axis [1/length].
+        wavenumbers: wavenumbers of the mode, along each axis [1/length].
     """
 
     def __init__(self, numbers: Mapping[str, Any], wavenumbers: Sequence[float]) -> None:
@@ -146,8 +146,8 @@ class LargeMode(SymbolModes):
     """Symbols at one mode with a large wavenumber along an axis, where the leading order counts alone.
 
     Args:
-        axis: along which it points.
-        dimensions: of space.
+        axis: axis along which the wavenumber points.
+        dimensions: number of dimensions of space.
         numbers: the parameters, by name.
     """
 
@@ -174,7 +174,7 @@ class LargeMode(SymbolModes):
         return SymbolValue.of(above) / below
 
     def leading(self, number: Coefficient) -> Any:
-        """The number that stands before the leading order."""
+        """The number in front of the leading order."""
         product = SymbolValue.of(self.value(number.outer)) * SymbolValue.of(self.value(number.inner))
         return product.whole / LARGE**number.order
 
@@ -183,10 +183,10 @@ class Rows:
     """Right-hand sides on a grid, from coefficients of fields and products.
 
     Args:
-        modes: of the grid.
-        coefficients: of scalars of the fields and of products, by node.
+        modes: modes of the grid.
+        coefficients: coefficients of scalars of the fields and of products, by node.
         fields: the fields as they are, if they are at hand: all components of each in one array.
-        other: the same of the complex fields, where these are of the real ones beside them.
+        other: rows of the complex fields, if these rows are of the real fields of a text that has both.
     """
 
     def __init__(
@@ -226,11 +226,11 @@ class Rows:
         return jnp.real(jnp.sum(jnp.where(rows.modes.mean(()).value, rows.whole(node), 0)))
 
     def is_number(self, node: Node) -> bool:
-        """Whether an expression holds neither fields nor products."""
+        """True if an expression holds neither fields nor products."""
         return not any(part in self.coefficients for part in node.walk())
 
     def term(self, node: Node) -> SymbolValue:
-        """A term: a number stands for its mean mode."""
+        """Value of a term at each mode; a number is the same at all points, and has a mean mode alone."""
         if isinstance(node, Number) and node.value == 0:
             return SymbolValue(0.0)
         return self.modes.mean_mode(self.modes.value(node)) if self.is_number(node) else self.varying(node)

@@ -1,4 +1,4 @@
-"""What forcings add to the fields at the end of a step, and what that does to the energies.
+"""Kicks, which forcings add to the fields at the end of a step, and the changes of the energies by them.
 
 A forcing that `kicks` changes the fields between steps: noise that is white in time has no acceleration that a stage
 could add to N. `Driven` carries it out for every stepper and every loop.
@@ -25,12 +25,12 @@ def kicking(equation: Any) -> dict[str, Any]:
 
 
 def prepared_kicks(equation: Any, dt: ArrayLike) -> dict[str, Any]:
-    """What each of them makes of the size of a step alone, by field name."""
+    """Preparation of each forcing that kicks, from the size of a step alone, by field name."""
     return {name: forcing.prepare_kick(equation, name, dt) for name, forcing in kicking(equation).items()}
 
 
 def kicks(equation: Any, fields: Fields, forcing: Any, prepared: Any, keys: dict[str, Any]) -> Fields:
-    """What all of them add to the fields: coefficients by name, as the fields are declared to be.
+    """Sum of the kicks of all forcings: coefficients by name, with the declared properties of the fields.
 
     Args:
         equation: under its forcings.
@@ -61,7 +61,7 @@ def with_work_of_kicks(equation: Any, budget: Budget) -> Budget:
 
 
 def work_of_kicks(equation: Any, fields: Fields, added: Fields, columns: Iterable[str]) -> Array:
-    """What kicks δ change in each energy, E(u + δ) − E(u), in the order of the budget's columns. All-reduces only.
+    """Change of each energy by kicks δ, E(u + δ) − E(u), in the order of the budget's columns. All-reduces only.
 
     An energy is quadratic, so that the difference is its derivative at u + δ/2 along δ: nothing cancels.
     """

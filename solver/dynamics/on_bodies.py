@@ -39,8 +39,8 @@ def forces(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: ArrayLi
     """Force and torque on each body by column of the series. All-reduces only.
 
     Args:
-        obstacles: of the equation.
-        grid: of the velocity.
+        obstacles: bodies and sponges of the equation.
+        grid: grid of the velocity.
         u: velocity at the points (component, x, y[, z]) [length/time].
         change: u_t without forcings, at the points.
         t: time.
@@ -134,7 +134,7 @@ def _motion_columns(name: str, dimensions: int) -> list[str]:
 
 
 def _place_and_speed(body: Round, grid: Grid) -> list[Array]:
-    """Where the centre of a free body is, not wrapped; its velocity; its spin."""
+    """Centre of a free body, not wrapped; its velocity; its spin."""
     d = grid.dimensions
     motion = body.motion_now(d)
     return [motion[i] + body.centre[i] for i in range(d)] + list(motion[d:])

@@ -47,7 +47,7 @@ def products(on_grid: Evaluation, squares: Sequence[Square], left: Rows, right: 
 
 
 def power(on_grid: Evaluation, squares: Sequence[Square], fields: Rows, change: Rows) -> ModeSum:
-    """What a change of the fields adds to a quadratic form per time."""
+    """Rate of change of a quadratic form by a change of the fields."""
     twice = [square for square in squares if square.left == square.right]
     others = [square for square in squares if square.left != square.right]
     crossed = plus(products(on_grid, others, fields, change), products(on_grid, others, change, fields))
@@ -55,13 +55,13 @@ def power(on_grid: Evaluation, squares: Sequence[Square], fields: Rows, change: 
 
 
 def holds(square: Square, names: Mapping[str, Any]) -> bool:
-    """Whether a term of a quadratic form holds any of these fields."""
+    """True if a term of a quadratic form holds any of these fields."""
     parts = [part for side in (square.left, square.right) for part in side.walk()]
     return any(isinstance(part, Name | Entry) and part.name in names for part in parts)
 
 
 def caused(on_grid: Evaluation, squares: Sequence[Square], cause: Linear, fields: Rows) -> ModeSum:
-    """What a linear cause C adds to a quadratic form n⟨(l u)* (r u)⟩ per time.
+    """Rate of change of a quadratic form n⟨(l u)* (r u)⟩ by a linear cause C.
 
     That is Σ Re(û_c* K_cb û_b) over pairs of scalars, K made of n, l, r and C. Components of a field whose weights
     are equal share theirs.
@@ -107,7 +107,7 @@ def _weights(
 
 
 def _product(modes: GridModes, factor: Factor, is_turned: bool) -> Any:
-    """One term of a weight, at each mode."""
+    """Term of a weight, at each mode."""
     number, left, rate, right = (whole(modes.value(symbol)) for symbol in factor)
     product = jnp.real(number) * jnp.conj(left * rate) * right
     return jnp.conj(product) if is_turned else product

@@ -1,4 +1,4 @@
-"""Names of what is made of an equation's fields, and its density."""
+"""Names of the quantities that are made of an equation's fields, and its density."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solver.operators import Fields
 
 
 def density_at_points(equation: AnyEquation, values: Fields) -> Array | None:
-    """A density `(x, y, z)`, from values at the points: |ψ|² of the first wavefunction if the equation has none."""
+    """A density `(x, y, z)`, from values at the points: the equation's own, or else |ψ|² of the first wavefunction."""
     own = equation.report.density
     if own is not None:
         return own(values)

@@ -1,4 +1,4 @@
-"""What outputs ask of an equation beside its dynamics, as one value that it holds."""
+"""Report of an equation to outputs, as one value that the equation holds: everything but its dynamics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Numbers: TypeAlias = dict[str, Array]
 
 
 def nothing(fields: Fields) -> dict[str, Any]:
-    """What an entry of a report gives where there is nothing of its kind."""
+    """Return no quantities: the entry of a report without quantities of its kind."""
     return {}
 
 
@@ -28,10 +28,10 @@ def _no_warnings(row: dict[str, float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Damping:
-    """How an equation damps its velocity, the first of its vectors, at small scales.
+    """Damping of an equation's velocity, the first of its vectors, at small scales.
 
     Args:
-        viscosity: ν of what is −ν|k|² in all directions [length²/time]; None if there is no such term.
+        viscosity: ν of the term −ν|k|² in all directions [length²/time]; None if there is no such term.
         further: makes the rates ≥ 0 of the other terms, such as hyperviscosity, at each mode [1/time]: one array for
             each component of the velocity. None if there are no such terms.
         size: gives the size of these terms at one mode [1/time]; 0 if their numbers are zero.
@@ -46,14 +46,14 @@ class Damping:
 
 @dataclass(frozen=True)
 class BodiesReport:
-    """What is reported of the bodies in a flow.
+    """Report of the bodies in a flow.
 
     Args:
-        forces: of fields and time: forces and torques by column of series.csv, `NAME_force_x`.
-        units: of these columns.
-        warnings: about a row of the series at a time, of bodies that do not hold the flow.
-        mask: of the fields, with `motion` beside them where the flow moves bodies: χ, 1 in a solid and 0 in the fluid;
-            None if there are sponges alone.
+        forces: function of fields and time: forces and torques by column of series.csv, `NAME_force_x`.
+        units: units of these columns.
+        warnings: function of a row of the series and its time: warnings about bodies that do not hold the flow.
+        mask: function of the fields, with `motion` among them where the flow moves bodies: χ, 1 in a solid and 0 in the
+            fluid; None if there are sponges alone.
     """
 
     forces: Callable[[Fields, ArrayLike], Numbers]
@@ -64,48 +64,49 @@ class BodiesReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What outputs ask of an equation: functions of its fields (what a state holds, by name), and what is known of it.
+    """Functions of an equation's fields (entries of a state, by name) that outputs call, and facts about the equation.
 
     `fields_report.report_of_fields` makes one that fits any equation, `text_report.report_of_text` one of a text. An
     equation that reports otherwise replaces entries, in `Equation.reported`; a function gives arrays that are traced.
 
     Args:
         columns: numbers by column of series.csv, without the CFL number. All-reduces only.
-        units: of the columns that are written, in their order, `cfl` among them.
+        units: units of the columns that are written, in their order, `cfl` among them.
         spectra: shell spectra by name, on `diagnostics.shell_wavenumbers(grid)`.
         spectra_of_fields: field by name of each spectrum that is ½|û|² of one.
         snapshot: real values at the points by name, scalars `(x, y, z)`, vectors `(component, x, y, z)`.
-        snapshot_units: of each entry of the snapshot, as far as they are known.
+        snapshot_units: units of each entry of the snapshot, as far as they are known.
         energies: quadratic quantities, by column.
         budget: rates of change of each of the energies by cause [energy/time], of fields and what changes them; their
             sum is the energy's time derivative. None for an equation whose budget cannot be kept.
         vectors: coefficients of vectors by name, the velocity first; structure functions, scales, and densities of
             gradients and vorticity are worked out for them.
-        density: a density `(x, y, z)` of its own, from values at the points; None if it has none: then that of the
-            first wavefunction, |ψ|², counts.
+        density: the equation's own density `(x, y, z)`, from values at the points; None without one: then |ψ|² of the
+            first wavefunction counts.
         invariants: quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
             g = M u by field name, coefficients, with M Hermitian and diagonal in k: a change c of the fields changes Q
             by ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are
             left out. No communication.
-        invariant_units: of these, as far as they are known.
+        invariant_units: units of the invariants, as far as they are known.
         exchanges: pairs of scalars a, b by name whose co-spectrum is what the linear part moves from one invariant to
             another. No communication.
         conserved: quantities that the equation conserves.
-        conserved_scales: what those of them that may cancel to zero would be if nothing in them cancelled. The drift of
-            a quantity is relative to its size, or to its value at the start where that is larger or no size is given.
+        conserved_scales: sizes of conserved quantities that may cancel to zero: the size that a quantity would have if
+            nothing in it cancelled. The drift of a quantity is relative to its size, or to its value at the start where
+            that is larger or no size is given.
         warnings: for the user, that a row of the series gives reason for.
         damping: ν, and the rates of hyperviscosity; None if nothing damps the velocity.
-        dissipation: what viscosity takes out of ½|u|² at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`, where
-            it acts otherwise than by a rate at each mode, as that of a gas does; else None.
+        dissipation: loss of ½|u|² by viscosity at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`, where
+            viscosity acts otherwise than by a rate at each mode, as in a gas; else None.
         virial: energies by name with their weights in the virial, the kinetic one (weight 2) first. A state at rest,
             far from the sides of the box, has Σ weight · energy = 0: under a dilation of the field that keeps its mass
-            each energy goes as length^(−weight). None for what is no matter wave.
+            each energy goes as length^(−weight). None for an equation of other fields than matter waves.
         parts: parts of the fields by name that move in ways of their own, such as waves and vortices, orthogonal in the
-            sum of the invariants, which add up to the fields. No communication. Raises ValueError where there are none
-            with these parameters or on this grid. None for an equation without such parts.
+            sum of the invariants, which add up to the fields. No communication. Raises ValueError if the equation has
+            no such parts with these parameters or on this grid. None for an equation without such parts.
         self_focusing: g of the term i g|ψ|²ψ in ψ_t = ½ i∇²ψ + …, positive where waves focus themselves; else None.
         self_gravity: g of ∇²V = g (|ψ|² − ⟨|ψ|²⟩) in i ψ_t = (−½∇² + V)ψ; None without such a potential.
-        bodies: what bodies in the flow report; None without bodies and sponges.
+        bodies: report of the bodies in the flow; None without bodies and sponges.
     """
 
     columns: Callable[[Fields], Numbers]

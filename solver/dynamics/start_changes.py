@@ -1,4 +1,4 @@
-"""What the start of a run takes away from the values that are given: modes beyond k_max, means, divergent parts."""
+"""Parts of the given values that the start of a run removes: modes beyond k_max, means, divergent parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shares_removed(values: Fields, sampled: Fields, spaces: Mapping[str, Space])
     Args:
         values: values at the points `(component, x, y, z)` by name, of any sharding.
         sampled: coefficients of their transform, before means and divergent parts are removed.
-        spaces: where the fields live, by name.
+        spaces: spaces of the fields, by name.
 
     Returns:
         By field: `beyond` the modes that are kept, and `zero_mean` and `solenoidal` where the field is declared to be
@@ -53,7 +53,7 @@ def _shares(u: ArrayLike, u_hat: Array, space: Space) -> dict[str, Array]:
 
 
 def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space]) -> list[str]:
-    """A line for each part that is removed from a field at the start; none for what is as small as round-off."""
+    """A line for each part that is removed from a field at the start; no line for a part as small as round-off."""
     texts = {
         "beyond": "lies beyond {} and is dropped",
         "solenoidal": "is divergent and is projected away",

@@ -12,8 +12,9 @@ class SymbolValue:
 
     Args:
         value: an array or a number, itself real or complex.
-        by_i: whether i stands before it.
-        scale: a number that may be too large for the precision of arrays, to be taken with what it is multiplied by.
+        by_i: True if the value is multiplied by i.
+        scale: further factor, which may be too large for the precision of arrays: a product multiplies it with the
+            other factor first.
     """
 
     value: Any

@@ -1,4 +1,4 @@
-"""What an equation of a text is refused for: parameters, spaces, bodies, growth without bound. Touches no device."""
+"""Checks of an equation of a text: parameters, spaces, bodies, growth without bound. Touches no device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_text(equation: Any) -> None:
     """Refuse what does not fit the text; a parameter that is traced and outside its limits is not a number from now on.
 
     Raises:
-        ValueError: one line that names what was given and what is needed.
+        ValueError: something does not fit. The message is one line that names the given and the needed.
     """
     on_grid = Evaluation(equation)
     limits, ranks = dict(on_grid.text.limits), on_grid.text.system.parameters  # refuses a text that cannot be read
@@ -46,7 +46,7 @@ def check_text(equation: Any) -> None:
 
 
 def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:
-    """Whether real fields or what is reported hold a complex parameter as it is, and not behind `real`."""
+    """True if a parameter must be real: real fields or reported quantities hold it as it is, and not inside `real`."""
     is_beside_real = any(field.real for field in on_grid.equation.fields.values())
     if not any(map(jnp.iscomplexobj, jax.tree.leaves(value))):
         return is_beside_real
@@ -82,7 +82,7 @@ def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether a value is a number or an array of them, and not traced."""
+    """True if a value is a number or an array of numbers, and not traced."""
     return isinstance(value, NUMBERS) and not isinstance(value, jax.core.Tracer)
 
 

@@ -1,4 +1,4 @@
-"""What steppers ask of an equation of a text: L, N and the rate, derived from it."""
+"""Dynamics of an equation of a text for steppers: L, N and the rate, derived from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TextDynamics:
     """L, N and the rate of an equation of a text.
 
     Args:
-        equation: of a text.
+        equation: equation of a text.
     """
 
     def __init__(self, equation: Any) -> None:
@@ -97,7 +97,7 @@ class TextDynamics:
         return self._evaluated(fields, t, None)[0]
 
     def change_and_rate(self, fields: Fields, t: ArrayLike) -> tuple[Fields, Array] | None:
-        """N(u, t) and the rate from the same transforms; None where the rate is none of numbers at the points."""
+        """N(u, t) and the rate from the same transforms; None if the rate does not come from numbers at the points."""
         largest = self._largest
         if largest is None:
             return None
@@ -118,12 +118,12 @@ class TextDynamics:
         return max_over_points(largest.astype(grid.dtype)) + self._further_rate()
 
     def _further_rate(self) -> ArrayLike:
-        """What the rate has beside what is found at the points."""
+        """The part of the rate that does not come from numbers at the points."""
         return self.equation.rate_of_linear() + rate_of_bodies(self.equation, self.on_grid)
 
     @property
     def _largest(self) -> AtPoints | None:
-        """What the rate is the largest of, from the inner fields of the plan; None where there is nothing."""
+        """Quantity whose largest value is the rate, from the inner fields of the plan; None if there is nothing."""
         found, plan = self.equation.rate_at_points(), self.on_grid.derived.plan
         if not isinstance(found, Rate) or not plan.products:
             return None
@@ -147,7 +147,7 @@ class TextDynamics:
 
 
 def damping_of_text(equation: Any) -> Damping | None:
-    """What L does to the small scales of the velocity, told by its symbols and not by the names of parameters."""
+    """Damping of the small scales of the velocity by L, found from its symbols and not from the names of parameters."""
     dimensions, numbers = equation.grid.dimensions, equation.numbers()
     found = viscosity_of(without_missing(equation, equation.text.without_obstacles), dimensions)
     if found is None:
@@ -162,6 +162,6 @@ def damping_of_text(equation: Any) -> Damping | None:
 
 
 def _rates(equation: Any, symbols: Sequence[Node]) -> list[Array]:
-    """How fast each symbol damps each mode [1/time]; 0 where it does not."""
+    """Rate at which each symbol damps each mode [1/time]; 0 where it does not damp."""
     modes = Evaluation(equation).modes(0.0, True)
     return [jnp.maximum(-jnp.real(whole(modes.value(symbol))), 0.0) for symbol in symbols]

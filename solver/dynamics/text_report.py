@@ -1,4 +1,4 @@
-"""What is reported of an equation of a text: each energy that it declares is a column of the series, has a budget, a
+"""Report of an equation of a text: each energy that it declares is a column of the series, has a budget, a
 shell spectrum, and a transfer between scales, all by its name."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
 
 def report_of_text(equation: Any) -> Report:
-    """What its text declares, and where it declares nothing what its fields give."""
+    """Report of the quantities that the text declares; where it declares nothing, the report of its fields."""
     fields, text = report_of_fields(equation, has_budget=True), TextReport(equation)
     derived = text.derived
     if not derived.spectra or text.on_grid.text.energies is None:
@@ -60,7 +60,7 @@ class TextReport:
     """The functions of that report.
 
     Args:
-        equation: of a text.
+        equation: equation of a text.
     """
 
     def __init__(self, equation: Any) -> None:
@@ -86,7 +86,7 @@ class TextReport:
         return with_cause_of_bodies(self.equation, rates_of_sums(sums, changes, self.equation.grid.dtype))
 
     def _causes(self, energy: Any, now: Rows, nonlinear: Rows, forced: Rows, changes: Changes) -> dict[str, ModeSum]:
-        """What changes one energy, by cause, as sums over modes."""
+        """Changes of one energy, by cause, as sums over modes."""
         on_grid, squares = self.on_grid, energy.squares
         by_cause = lambda of: {label: caused(on_grid, squares, cause, now) for label, cause in of.items()}  # noqa: E731
         inside, outside = by_cause(energy.causes), by_cause(energy.outside)
@@ -138,14 +138,14 @@ class TextReport:
         return function.made(at_points, known, on_grid.places(function), self.equation.grid.physical_shape)[0]
 
     def units(self) -> dict[str, str]:
-        """Units of the columns; those that the fields' units do not tell stand in the class's `units`, or are 1."""
+        """Units of the columns; units that do not follow from the fields are in the class's `units`, or are 1."""
         own = self.equation.units
         known = {**Squares(self.equation).units, **self._derived_units(), **own}
         rate = () if self.equation.why_no_rate else ("cfl",)
         return {name: known.get(name, "1") for name in (*self.derived.energies, *self.derived.columns, *own, *rate)}
 
     def units_of_invariants(self) -> dict[str, str]:
-        """Units of the invariants, as far as those of the fields tell them."""
+        """Units of the invariants, as far as they follow from the units of the fields."""
         return {name: unit for name, unit in self._derived_units().items() if name in self.derived.invariants}
 
     def _derived_units(self) -> dict[str, str]:
@@ -154,7 +154,7 @@ class TextReport:
         return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
-        """What the text declares to be conserved."""
+        """Quantities that the text declares to be conserved."""
         columns = self.columns(fields) if self.on_grid.text.conserved else {}
         return {name: self._column(column, fields, columns) for name, column in self.derived.conserved.items()}
 
@@ -177,6 +177,6 @@ class TextReport:
         return {name: by_shell(squares, rows) for name, squares in self.derived.spectra.items()}
 
     def invariants(self, fields: Fields) -> dict[str, Fields]:
-        """What the text declares to move between scales."""
+        """The g of each quantity that the text declares to move between scales (`Report.invariants`)."""
         rows = self.on_grid.rows(fields)
         return {name: conjugate(self.on_grid, squares, rows) for name, squares in self.derived.invariants.items()}

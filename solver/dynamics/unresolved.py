@@ -6,7 +6,7 @@ DIGITS = range(2, 18)  # after the point; a float64 next to its limit needs 16
 
 
 def too_small(what: str, number: float, least: int, consequence: str) -> list[str]:
-    """One line if a number is below `least`, with as many digits as tell the two apart; none otherwise."""
+    """Warning if a number is below `least`, with as many digits as tell the two apart; otherwise an empty list."""
     if not number < least:
         return []
     shown = next(text for text in (f"{number:.{n}f}" for n in DIGITS) if float(text) < least)

@@ -49,26 +49,30 @@ def write(
     Args:
         lines: the equations, one `=` in each; see docs/writing.md for the language.
         fields: rank of each field by name: `scalar`, `vector`, `tensor`, `symmetric tensor` or `wavefunction`.
-        unknowns: the same of what is neither stored nor given a start: pressures, stream functions, potentials.
-        define: what further names stand for.
-        parameters: their names, or rank by name; by default every name that is nothing else is a number.
-        units: of each field, as far as they are known; those of columns follow, or are given here too.
-        means: of the fields whose mean is 0 and stays so.
+        unknowns: rank of each unknown by name. An unknown is neither stored nor given a start: a pressure, a stream
+            function, a potential.
+        define: definitions of further names.
+        parameters: names of the parameters, or rank by name; by default every name that is not a field, a function or a
+            coordinate is a number.
+        units: units of each field, as far as they are known; units of columns follow from them, or are given here too.
+        means: 0 for each field whose mean is 0 and stays so.
         components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
-        functions: of your own, by name, written with `jax.numpy`: of numbers at a point, with one number there. Terms
-            with them are evaluated as written, and tell no CFL number.
+        functions: functions of your own, by name, written with `jax.numpy`: from numbers at a point to one number
+            there. Terms with them are evaluated as written, and give no CFL number.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
-        series: further columns of the series, by name: what is averaged over the box, or made of `max(f)`, `min(f)`,
-            `mean(f)` and columns before it.
+        series: further columns of the series, by name: an expression to average over the box, or one made of `max(f)`,
+            `min(f)`, `mean(f)` and columns before it.
         invariants: densities that are quadratic in the fields and move between scales; the energies by default.
         spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
-        vectors: further vectors that diagnostics are asked for, linear in the fields, by name.
-        conserved: columns whose drift since the start the series has too, or densities by name of what is no column.
-        rate: what the CFL number is the largest of over the box [1/time], where the text does not tell it.
-        limits: of parameters, by name: `>= 0`, `> 0` or `>= 1`.
-        plan: `fewest transforms`, or `as written` for those that stand in the text.
-        unbounded: whether the linear part may amplify ever shorter waves ever faster, as −∇²u does; it is refused else,
-            since the shortest waves of any grid then grow first.
+        vectors: further vectors for diagnostics, linear in the fields, by name.
+        conserved: columns whose drift since the start the series has too, or densities by name of quantities that are
+            no columns.
+        rate: quantity [1/time] whose largest value over the box, times dt, is the CFL number, where the text does not
+            tell it.
+        limits: limits of parameters, by name: `>= 0`, `> 0` or `>= 1`.
+        plan: `fewest transforms`, or `as written` for the transforms in the text.
+        unbounded: True if the linear part may amplify ever shorter waves ever faster, as −∇²u does; if False, such a
+            text is refused, since the shortest waves of any grid would grow first.
 
     Returns:
         A subclass of `Equation`. The same arguments give the same class, so that programs compiled for it are kept.
@@ -111,7 +115,7 @@ def class_of(text: Text) -> type[WrittenEquation]:
 
 
 def _reduced(equation: Any) -> tuple[Any, ...]:
-    """How an equation of a text is pickled: no module has its class, which is made of the text again."""
+    """Pickle an equation of a text by its text: no module has its class, which is made of the text again."""
     text = type(equation).text
     written = {field.name: getattr(text, field.name) for field in dataclasses.fields(text)}
     return _restored, (written, dict(vars(equation)))

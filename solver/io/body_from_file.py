@@ -15,15 +15,16 @@ from solver.io.hdf5 import dataset, read_hdf5
 
 
 class BodyFromFile(Sampled):
-    """A shape from a data set of an HDF5 file: distances from its surface, or an image of what is solid.
+    """A shape from a data set of an HDF5 file: distances from its surface, or an image of its solid cells.
 
     Numbers with a fraction are signed distances [length], positive in the fluid; whole numbers are an image, not 0 in
-    the solid. They stand in the middles of equal cells that fill a box about the centre.
+    the solid. Each number belongs to the middle of a cell; equal cells fill a box about the centre.
 
     Args:
-        path: of the file, on a disk that every process sees.
-        dataset: its name.
-        sha256: of the file's contents. A run file takes that of the file as it is, a run that goes on refuses others.
+        path: path of the file, on a disk that every process sees.
+        dataset: name of the data set.
+        sha256: checksum of the file's contents. A run file without one takes the checksum of the present file. A
+            resumed run refuses a file with another checksum.
     """
 
     path: str = eqx.field(static=True, kw_only=True)

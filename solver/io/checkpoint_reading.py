@@ -46,7 +46,7 @@ def load_checkpoint(
         equation, stepper: they decide the entries of the state.
         statistics: by output name the shapes of its sums, and how they are stored (`steppers.storage.declare`). Sums
             that the checkpoint does not have, or has in other shapes, are left out of the state.
-        checked: whether its checksums have been compared already; if not, each process compares its share.
+        checked: True if the checksums have been compared already; otherwise each process compares its share.
 
     Raises:
         CheckpointError: a checksum does not match, or an entry is missing or has another shape, dtype or storage. The
@@ -75,13 +75,13 @@ def state_from(
     load: Callable[[Leaf], jax.Array],
     where: str,
 ) -> State:
-    """A state of numbers that stand in a manifest, and of arrays that lie elsewhere.
+    """A state from the numbers in a manifest and from arrays that `load` reads.
 
     Args:
         manifest: `values` with the numbers, `arrays` with the shape, dtype and storage of each array.
         equation, stepper, statistics: as of `load_checkpoint`.
-        load: gives the array of an entry of the state, on the devices of the equation's grid.
-        where: the manifest comes from, for messages.
+        load: function that returns the array of an entry of the state, on the devices of the equation's grid.
+        where: source of the manifest, named in messages.
 
     Raises:
         CheckpointError: an entry is missing or has another shape, dtype or storage.
@@ -111,7 +111,7 @@ def state_from(
 
 
 def _load_control(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the step control remembered: numbers by name, in dicts of dicts as they were."""
+    """Values that the step control remembered, by name, in nested dicts as in the state."""
     control: dict[str, Any] = {}
     for name, entry in manifest["values"].items():
         if name.startswith("control/"):
@@ -124,7 +124,7 @@ def _load_control(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _has(manifest: Mapping[str, Any], leaf: Leaf, grid: Grid) -> bool:
-    """Whether a checkpoint has an entry of a state, stored and shaped as it is needed."""
+    """True if a checkpoint has an entry of a state with the storage and the shape that are needed."""
     if leaf.storage.is_split:
         entry = manifest["arrays"].get(leaf.name)
         return entry is not None and _outline(entry) == outline_of(leaf, grid)
@@ -149,7 +149,7 @@ def _stored_value(entry: dict[str, Any]) -> Any:
 
 
 def outline_of(leaf: Leaf, grid: Grid) -> dict[str, Any]:
-    """What a manifest says of an array that is this entry of a state."""
+    """Shape, dtype and storage of an entry of a state, as a manifest describes an array."""
     shape = list(leaf.storage.logical_shape(leaf.value.shape, grid))
     return {"shape": shape, "dtype": str(leaf.value.dtype), "storage": str(leaf.storage)}
 
@@ -170,14 +170,14 @@ def _check_array(entry: dict[str, Any] | None, leaf: Leaf, grid: Grid, where: st
 
 
 def storage_in(entry: Mapping[str, Any], more: Iterable[Storage] = ()) -> Storage:
-    """How an array of a checkpoint is stored, from its entry of `arrays` in the manifest.
+    """Storage of an array of a checkpoint, from the array's entry in `arrays` of the manifest.
 
     Args:
-        entry: of the array.
-        more: storages that are known besides Fourier modes and points.
+        entry: the array's entry.
+        more: known storages in addition to Fourier modes and points.
 
     Raises:
-        ValueError: none of those that are known.
+        ValueError: the storage is not a known one.
     """
     known = {str(storage): storage for storage in (*FOURIER_AND_POINTS, *more)}
     if entry["storage"] not in known:
@@ -191,7 +191,7 @@ def load_array(path: Path, entry: dict[str, Any], storage: Storage, grid: Grid) 
     Args:
         path: the checkpoint's folder.
         entry: entry of `arrays` in the manifest.
-        storage: of the array, as the entry names it.
+        storage: storage of the array, as the entry names it.
         grid: the grid of the array.
 
     Raises:

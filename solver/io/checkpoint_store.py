@@ -98,10 +98,10 @@ def keep_newest(
     The newest is read back first, and found whole.
 
     Args:
-        folder: of the checkpoints.
+        folder: folder of the checkpoints.
         keep: number of checkpoints to keep.
         agreement: for agreement between the processes.
-        is_permanent: given a manifest, whether its checkpoint must never be deleted.
+        is_permanent: function of a manifest; True if its checkpoint must never be deleted.
     """
     paths = _listed_by_first(folder, agreement)
     if len(paths) <= keep:

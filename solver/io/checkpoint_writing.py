@@ -58,10 +58,10 @@ def hold(state: State, grid: Grid, exchange: dict[str, Any] | None = None, ailme
     """Copy this process's part of a state to the host, without padding.
 
     Args:
-        state: of a run.
-        grid: of its arrays.
-        exchange: `Method.rounding` of the equation's transforms, for whoever continues the run.
-        ailments: what is wrong with the state, one line each, for whoever continues the run.
+        state: state of a run.
+        grid: grid of the state's arrays.
+        exchange: `Method.rounding` of the equation's transforms, for the run that continues from the checkpoint.
+        ailments: problems of the state, one line each, for the run that continues from the checkpoint.
 
     Raises:
         ValueError: a state made by hand, which does not say how its arrays are stored.
@@ -90,7 +90,7 @@ def save_checkpoint(folder: Path | str, state: State, grid: Grid, run_file: str 
     """Write a state as `folder/step-<step>`. Collective: every process with devices of the grid calls it.
 
     Args:
-        folder: of the run's checkpoints.
+        folder: folder of the run's checkpoints.
         state: from `initial_state`, `evolve`, `integrate` or `load_checkpoint`.
         grid: the grid of its arrays.
         run_file: the resolved run file, kept in the manifest.

@@ -20,7 +20,7 @@ class RunDirectory:
     """Paths of a run's files.
 
     Args:
-        path: of the directory.
+        path: path of the directory.
         ensemble: the directory of the ensemble that the run is a member of, if it is carried out with the others.
         held: the lock of the files that it shares with other members, while this process writes them.
     """
@@ -59,12 +59,12 @@ class RunDirectory:
 
     @property
     def members(self) -> Path:
-        """Of an ensemble: what each member has of its own, as CSV."""
+        """Path of members.csv of an ensemble: the values that each member has of its own."""
         return self.path / "members.csv"
 
     @property
     def jobs(self) -> Path:
-        """Of an ensemble that several jobs share: a folder for each job, with its lock, log and provenance.json."""
+        """Path of the folder of an ensemble's jobs, if several share it: for each its lock, log and provenance.json."""
         return self.path / "jobs"
 
     @property

@@ -18,7 +18,7 @@ def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskErr
     """A failed write in one line.
 
     Args:
-        path: of the file.
+        path: path of the file.
         error: the error of the system.
         needed: size of the whole file in bytes, if known.
     """

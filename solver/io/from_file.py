@@ -23,7 +23,7 @@ class FromFile(Initial):
     """Values read from an HDF5 file, a .npy or a .npz file, at the same points; see `solver.io.read_field`.
 
     Args:
-        path: of the file.
+        path: path of the file.
         datasets: names, one for each component, or one that holds all of them (a snapshot's vector does); a word is one
             name. None is needed for a .npy file, or where the file holds one array.
 

@@ -32,17 +32,17 @@ from solver.spaces.field import RANKS, Field
 
 
 class FromRun(Initial):
-    """Where another run stood, on this grid: spectral interpolation to more modes, truncation to fewer.
+    """The state of another run, on this grid: spectral interpolation to more modes, truncation to fewer.
 
-    The box must be that of the other run; the grid, its dealiasing, precision and devices may be others. In a run file
+    Both runs must have the same box; the grid, its dealiasing, precision and devices may differ. In a run file
     `[initial]` with this name starts every field of an equation from its own in the other run.
 
     Args:
         path: the other run's directory, whose newest whole checkpoint is taken; or one of its snapshots, a .h5 file.
-        step: of the checkpoint to be taken instead.
-        field: of the other run; the field's own name if None.
-        keep_time: whether the run goes on at the other's time and step number, with the state of its forcings where
-            these are of the same kind, instead of at t = 0. Every field must come from the same checkpoint then.
+        step: step number of the checkpoint to take instead.
+        field: name of the field in the other run; the field's own name if None.
+        keep_time: True to start at the other run's time and step number, with the state of its forcings where these are
+            of the same kind; False to start at t = 0. If True, every field must come from the same checkpoint.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device reads its own part.
@@ -82,7 +82,7 @@ class FromRun(Initial):
         """The checkpoint that it starts from; checked if `whole`, which is collective.
 
         Raises:
-            ValueError: there is none, or a snapshot is named, which knows of no forcing.
+            ValueError: no checkpoint is found, or the path is a snapshot, which has no state of the forcings.
         """
         source = self._source(whole=whole)
         if not isinstance(source, _Checkpoint):
@@ -152,7 +152,7 @@ class _Source:
         return 1e-12
 
     def refuse_other_box(self, grid: Grid) -> None:
-        """Raises ValueError where the box is not that of a grid."""
+        """Raises ValueError if the box differs from a grid's box."""
         mine = tuple(map(float, grid.lengths))  # type: ignore[arg-type]
         if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=self.rounding()):
             raise ValueError(f"path: {self.path}: its box is {list(self.lengths)}, this one {list(mine)}")
@@ -175,7 +175,7 @@ class _Source:
         raise NotImplementedError
 
     def is_real(self, name: str) -> bool:
-        """Whether a field, which is there, is real."""
+        """True if a field of this name, which the source must have, is real."""
         raise NotImplementedError
 
     def coefficients(self, name: str, grid: Grid) -> Array:

@@ -229,17 +229,17 @@ def seal(path: Path) -> None:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a file ends in a checksum, right or wrong."""
+    """True if a file ends in a checksum, right or wrong."""
     return _trailer(path)[1] is not None
 
 
 def seal_of(path: Path) -> str:
-    """The checksum at the end of a sealed file, as it stands there; empty if there is none."""
+    """The checksum at the end of a sealed file, as written there; empty if the file is not sealed."""
     return (_trailer(path)[1] or b"").decode(errors="replace")
 
 
 def _trailer(path: Path) -> tuple[int, bytes | None]:
-    """Number of bytes before the checksum at a file's end, and that checksum; None if there is none."""
+    """Number of bytes before the checksum at a file's end, and that checksum; None if the file is not sealed."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size - TRAILER
         file.seek(max(size, 0))

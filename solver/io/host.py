@@ -1,4 +1,4 @@
-"""Copies of device arrays on the host, held while a run goes on."""
+"""Copies of device arrays on the host, held during a run."""
 
 from __future__ import annotations
 

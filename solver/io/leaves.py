@@ -15,12 +15,12 @@ from solver.steppers.storage import HOST, path_in_state
 
 @dataclass(frozen=True)
 class Leaf:
-    """One entry of a state.
+    """Entry of a state, with its name and storage.
 
     Args:
         name: its path in the state, such as `field/velocity`.
         value: array, number or random key, or its shape.
-        storage: how it is stored.
+        storage: storage of the entry.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Leaf:
 
     @property
     def is_key(self) -> bool:
-        """Whether the entry is a random key."""
+        """True if the entry is a random key."""
         return jax.dtypes.issubdtype(getattr(self.value, "dtype", np.float64), jax.dtypes.prng_key)
 
 

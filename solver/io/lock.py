@@ -34,11 +34,11 @@ class TakenError(RuntimeError):
 
 @runtime_checkable
 class RunLock(Protocol):
-    """What keeps other runs from a run's files, and says how it stands."""
+    """Lock that keeps other runs from a run's files, and writes the status of the run."""
 
     @property
     def lost(self) -> bool:
-        """Whether another run took the files because this one seemed dead. This one must not write any more."""
+        """True if another run took the files because this one seemed dead. This one must not write any more."""
 
     @property
     def state(self) -> str:
@@ -53,7 +53,7 @@ class RunLock(Protocol):
 
 @dataclass(frozen=True)
 class DeviceHours:
-    """Hours of a run's devices: those of the starts before, and of this one from the time at which this is made.
+    """Hours of a run's devices: hours of the starts before, and hours of this start since the object was made.
 
     Args:
         before: hours of the starts before.
@@ -82,7 +82,7 @@ class DirectoryLock:
 
     Args:
         folder: an existing directory.
-        environment: of this process; it identifies a requeued job.
+        environment: environment variables of this process; they identify a requeued job.
 
     Raises:
         TakenError: another run uses the directory.
@@ -111,7 +111,7 @@ class DirectoryLock:
 
     @property
     def lost(self) -> bool:
-        """Whether another run took the directory because this one seemed dead. This one must not write any more."""
+        """True if another run took the directory because this one seemed dead. This one must not write any more."""
         return self._lost
 
     def update_status(self, **status: float | str) -> None:
@@ -168,7 +168,7 @@ class DirectoryLock:
                 return False
 
     def _may_live(self, before: dict[str, Any], by_kernel: bool) -> bool:
-        """Whether the previous holder may be alive although the kernel let this process lock the file."""
+        """True if the previous holder may be alive although the kernel let this process lock the file."""
         if before.get("released") or (by_kernel and before.get("host") == self._content["host"]):
             return False
         mine = (self._content["job"], self._content["restarts"])
@@ -233,7 +233,7 @@ def is_alive(holder: Mapping[str, Any]) -> bool:
 
 
 def _is_there(process: Any) -> bool:
-    """Whether a process of this host exists."""
+    """True if a process with this number exists on this host, or may exist."""
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
@@ -244,7 +244,7 @@ def _is_there(process: Any) -> bool:
 
 
 def _changes(path: Path, seconds: float) -> bool:
-    """Whether the file changes within `seconds`, in which a live holder would rewrite it."""
+    """True if the file changes within `seconds`, in which a live holder would rewrite it."""
     read = lambda: (read_lock(path), path.stat().st_mtime_ns)  # noqa: E731
     first, deadline = read(), time.monotonic() + seconds
     while time.monotonic() < deadline:

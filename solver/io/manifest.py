@@ -77,7 +77,7 @@ def other_formats(folder: Path | str) -> dict[Path, str]:
 
 
 def ailments_of(path: Path) -> list[str] | None:
-    """What is wrong with the state of a checkpoint, one line each; None if its manifest cannot be read."""
+    """Problems of the state of a checkpoint, one line each; None if its manifest cannot be read."""
     try:
         return list(read_manifest(path).get("ailments", []))
     except CheckpointError:
@@ -90,7 +90,7 @@ def newest_healthy(paths: Sequence[Path]) -> Path | None:
 
 
 def newest_time(folder: Path | str) -> float | None:
-    """Time of the newest checkpoint whose manifest can be read; None if there is none."""
+    """Time of the newest checkpoint whose manifest can be read; None if there is no such checkpoint."""
     for path in reversed(list_checkpoints(folder)):
         try:
             return float(read_manifest(path)["t"])

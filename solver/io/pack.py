@@ -40,11 +40,12 @@ class Pack:
     """The files that some members share.
 
     Args:
-        folder: where they are.
+        folder: folder of the files.
 
     Attributes:
-        numbers: of the members.
-        generation: of two packs with the same member, the one with the larger number counts.
+        numbers: numbers of the members.
+        generation: number of the version: if two packs have the same member, the pack with the larger generation
+            counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -140,7 +141,7 @@ class PackStore:
 
     Args:
         pack: the files.
-        number: of the member.
+        number: number of the member.
     """
 
     pack: Pack
@@ -178,8 +179,9 @@ def packs_for(ensemble: Path, numbers: Iterable[int]) -> dict[int, Pack]:
     """The packs into which this process writes the rows of some members, by number; first process only.
 
     Args:
-        ensemble: its directory.
-        numbers: of all members that this process carries out, now or later; no other process may write these meanwhile.
+        ensemble: directory of the ensemble.
+        numbers: numbers of all members that this process carries out, now or later; no other process may write their
+            rows meanwhile.
     """
     blocks: dict[int, list[int]] = {}
     for number in sorted(numbers):

@@ -1,4 +1,4 @@
-"""Members that share files are locked together; how each stands is in one table, status.csv beside the files."""
+"""A common lock of the members that share files; the table status.csv, in the same folder, has a member's status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PackLock:
 
     Args:
         pack: the files that members share.
-        environment: of this process; it identifies a requeued job.
+        environment: environment variables of this process; they identify a requeued job.
 
     Raises:
         TakenError: another run writes there.
@@ -33,7 +33,7 @@ class PackLock:
 
     @property
     def lost(self) -> bool:
-        """Whether another run took the folder because this one seemed dead."""
+        """True if another run took the folder because this one seemed dead."""
         return self._lock.lost
 
     def member(self, directory: Path) -> MemberLock:
@@ -43,7 +43,7 @@ class PackLock:
         return MemberLock(self, number)
 
     def row(self, number: int) -> dict[str, Any]:
-        """How a member stands."""
+        """Status of a member."""
         return self._rows[number]
 
     def write(self, *, at_once: bool = False) -> None:
@@ -70,7 +70,7 @@ class MemberLock:
 
     @property
     def lost(self) -> bool:
-        """Whether another run took the files; this one must not write any more."""
+        """True if another run took the files; this one must not write any more."""
         return self._lock.lost
 
     @property

@@ -47,12 +47,12 @@ KEPT_VARIABLES = (
 
 
 def record_provenance(path: Path, devices: Sequence[jax.Device], notes: Sequence[str] = ()) -> None:
-    """Write versions, devices and command line of this start; those of earlier starts are kept under `earlier`.
+    """Write versions, devices and command line of this start; records of earlier starts are kept under `earlier`.
 
     Args:
-        path: of provenance.json.
+        path: path of provenance.json.
         devices: the devices of the run.
-        notes: differences from what was asked for.
+        notes: differences from the request of the user.
     """
     try:
         before = json.loads(path.read_text())

@@ -19,13 +19,13 @@ SIDE = re.compile(r"([xyz])(?:_(\d+)_(\d+))?")  # a scale of positions: all poin
 
 @dataclass(frozen=True)
 class SnapshotVariable:
-    """One field of a snapshot.
+    """Description of a field of a snapshot.
 
     Args:
-        shape: of the data set: the points, and the components of a vector as its last axis.
+        shape: shape of the data set: the points, and the components of a vector as its last axis.
         dtype: type of the values.
         units: units of the values.
-        labels: of the components; none for a scalar.
+        labels: labels of the components; empty for a scalar.
         sides: names of the coordinates along the points.
         along: name of the axis of components; empty for a scalar.
         at: positions [length] on the axes that a slice drops.
@@ -59,13 +59,13 @@ class Snapshot:
 
     Args:
         path: the file.
-        step, t: of the state.
-        title: of the run.
+        step, t: step number and time of the state.
+        title: title of the run.
         axes: coordinates of the points [length], by name.
         variables: by name.
         bounded: names of the axes that end, by a wall or since they are a part of one.
         place: position of a part of the grid, in words; empty for the whole grid.
-        window: of mean fields, the numbers `since` and `samples` of their averaging window; else empty.
+        window: numbers `since` and `samples` of the averaging window of mean fields; else empty.
         kind: name of its kind of files, in the plural.
         viscosity: ν [length²/time] where ν∇²u is all that damps the velocity; else None.
     """

@@ -1,4 +1,4 @@
-"""Checksums of the rows of series.csv, in a hidden file beside it, since other programs read the table itself.
+"""Checksums of the rows of series.csv, in a hidden file next to it, since other programs read the table itself.
 
 Each row has a line `STEP CRC`, and the two lines before the rows have `header CRC`. A row is written before its
 checksum, so a kill may leave rows at the end without one. Rows keep the checksums with which they were written: damage
@@ -59,7 +59,7 @@ class RowChecksums:
         return {match[1]: match[2] for line in lines if (match := LINE.fullmatch(line))}
 
     def problems(self) -> list[str]:
-        """Problems of the table, one line each; empty if there are none, or if no checksums were kept."""
+        """Problems of the table, one line each; empty if no problem is found, or if no checksums were kept."""
         sums = self.read()  # read first, since a running run may add a row now
         if not sums:
             return []
@@ -80,12 +80,12 @@ class RowChecksums:
 
 
 def matches(row: str, sums: dict[str, str]) -> bool:
-    """Whether a row matches its checksum."""
+    """True if a row matches its checksum."""
     return sums.get(_key(row)) == crc(row)
 
 
 def is_known(row: str, sums: dict[str, str]) -> bool:
-    """Whether there is a checksum for the step of a row."""
+    """True if there is a checksum for the step of a row."""
     return _key(row) in sums
 
 

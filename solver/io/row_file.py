@@ -1,8 +1,8 @@
 """NAME.h5: rows of arrays against time, of one run or of many members of an ensemble.
 
-An HDF5 file that is open while its process is killed may be lost. So each row is first written to a journal beside the
+An HDF5 file that is open while its process is killed may be lost. So each row is first written to a journal next to the
 file, as one line of text with a checksum. When the journal has grown to a quarter of the file, the file is replaced as
-a whole: the cost of a row does not grow with the run, and no row is lost. A run that goes on from a checkpoint has a
+a whole: the cost of a row does not grow with the run, and no row is lost. A run resumed from a checkpoint has a
 line in the journal that drops its rows after that step. In the file rows are sorted by member and step: it does not
 depend on the order in which they were written, or on kills in between.
 """
@@ -151,7 +151,7 @@ class RowFile:
     # ---- reading ------------------------------------------------------------------------------------------------
 
     def tables(self, number: int | None = None) -> list[Table]:
-        """All rows, including those in the journal, or those of one member: a table for each layout that has some."""
+        """All rows, or all rows of one member, with the rows in the journal: a table for each layout that has rows."""
         lines = list(self._journal_lines(number))  # read first: a run that merges now moves these into the file
         found = {self._key(table.layout): table for table in self._stored(number)}
         layouts = {key: table.layout for key, table in found.items()}
@@ -193,7 +193,7 @@ class RowFile:
             return []
 
     def _journal_lines(self, number: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The member and the content of each whole line of the journal, or of those of one member and of layouts."""
+        """Member and content of each whole line of the journal; if a member is given, of its lines and of layouts."""
         for line in self._lines():
             what = line[9:].partition(" ")[0]
             if number is not None and what not in (LAYOUT, str(number)):
@@ -258,7 +258,7 @@ def _kept(path: Path, *changed: int) -> list[Table]:
 
 
 def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Added], key: str) -> Table:
-    """Rows of one layout in the file that still count, and those of the journal, sorted."""
+    """Rows of one layout: those in the file that still count, and the rows of the journal, sorted."""
     parts: list[Table] = []
     if stored is not None:
         limits = np.array([added[m].limit if m in added else ALL for m in stored.member.tolist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where the rows of a run are stored: in files of its own, or in files that members of an ensemble share.
+"""Stores for the rows of a run: in files of its own, or in files that members of an ensemble share.
 
 `RunDirectory.store` chooses one of the two where it is first used; `Pack.store` gives the second.
 """

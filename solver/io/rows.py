@@ -33,13 +33,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Column:
-    """One recorded quantity.
+    """Description of a recorded quantity.
 
     Args:
-        axes: names of the axes of its arrays, in order; none for a number.
+        axes: names of the axes of its arrays, in order; empty for a number.
         units: units of the values.
         long_name: description of the values, with their normalisation.
-        power_law: p of the power law k^−p that is expected of a spectrum; None if none is.
+        power_law: p of the power law k^−p that is expected of a spectrum; None if no power law is expected.
     """
 
     axes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""States that the processes of one group of devices send to those of another."""
+"""States that the processes of one group of devices send to the processes of another group."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def send_state(state: State, equation: AnyEquation, mesh: Mesh) -> None:
         state: from `initial_state`, `evolve`, `integrate` or `load_checkpoint`, on the devices of the equation's grid.
             It may be stepped with `donate=True` at once.
         equation: whose state it is.
-        mesh: of the other group, from `device_groups`.
+        mesh: mesh of the other group, from `device_groups`.
 
-    Communication: each piece goes from one device to one other, when the other process asks for it; no program takes
+    Communication: each piece goes from one device to one other, when the other process requests it; no program takes
     part. Waits for the state's numbers, and where two states sent before have not been received.
 
     Raises:
@@ -70,9 +70,9 @@ def receive_state(equation: AnyEquation, stepper: Stepper, mesh: Mesh) -> State:
     Every process with devices of the equation's grid calls it.
 
     Args:
-        equation: as that of the senders, on the devices that receive.
-        stepper: of the state.
-        mesh: of the group that sends, from `device_groups`.
+        equation: the equation of the senders, on the devices that receive.
+        stepper: stepper of the state.
+        mesh: mesh of the group that sends, from `device_groups`.
 
     Returns:
         The state of the same bits, without sums of outputs, on the devices of the equation's grid. Waits until all of

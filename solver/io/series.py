@@ -63,7 +63,7 @@ class SeriesFile:
         write_text(self.path, "".join(f"{line}\n" for line in [*head, *rows[:end]]))
 
     def layout(self) -> RecordsLayout | None:
-        """The columns with their units; None if there are none."""
+        """The columns with their units; None if the file has no columns."""
         if not self.path.exists():
             return None
         with self.path.open(encoding="utf-8", errors="replace") as file:
@@ -75,7 +75,7 @@ class SeriesFile:
         return RecordsLayout({}, {name: Column(units=units.get(name, "")) for name in names})
 
     def table(self) -> Table | None:
-        """All rows; None while there is none."""
+        """All rows; None if there are no rows yet."""
         import numpy as np
 
         columns, layout = read_series(self.path) if self.path.exists() else {}, self.layout()
@@ -85,7 +85,7 @@ class SeriesFile:
         return Table(layout, np.zeros(len(t), int), step.astype(int), t, columns)
 
     def last(self) -> dict[str, float]:
-        """The last row, without NumPy; empty while there is none."""
+        """The last row, read without NumPy; empty if there are no rows yet."""
         names, rows = _read_rows(self.path) if self.path.exists() else ([], [])
         return dict(zip(names, map(float, rows[-1]), strict=True)) if rows else {}
 
@@ -114,7 +114,7 @@ def _end(rows: list[str], columns: int, step: int, before: dict[str, str], kept:
     Args:
         rows: lines of the file.
         columns: entries of a whole row.
-        step: of the last row that stays.
+        step: step of the last row that stays.
         before, kept: checksums of all rows, and of those up to the step.
     """
     whole = [_is_whole(row, columns) for row in rows]

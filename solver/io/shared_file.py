@@ -68,7 +68,7 @@ def write_arrays(folder: Path, shapes: Mapping[str, tuple[tuple[int, ...], str]]
     """Write the file; collective.
 
     Args:
-        folder: of the checkpoint.
+        folder: folder of the checkpoint.
         shapes: shape and type of each array, the same on every process.
         pieces: this process's parts: name, first index, values.
     """

@@ -38,12 +38,12 @@ COMPRESSIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One data set of a snapshot.
+    """Data set of a snapshot.
 
     Args:
         values: real, `(x, y, z)`, or `(component, x, y, z)`, stored as `(x, y, z, component)`.
-        units: of the values.
-        labels: of the components.
+        units: units of the values.
+        labels: labels of the components.
         subgrid: the part of the grid that is stored; everything if None.
     """
 
@@ -106,7 +106,7 @@ def write_snapshot(
         path: the file to write.
         variables: by name.
         grid: the grid of the fields.
-        step, t: of the state.
+        step, t: step number and time of the state.
         attributes: attributes of the file, such as its title.
         compression: `none`, `gzip` (which every reader of HDF5 has) or `lzf` (which h5py has, and ParaView has not).
 

@@ -1,6 +1,6 @@
-"""A state that goes from the processes of one group of devices to those of another: a checkpoint without files.
+"""Transfer of a state between the processes of two groups of devices: a checkpoint without files.
 
-Numbers stand in a message, arrays go piece by piece from the device that has a piece to the device that needs it.
+A message holds the numbers. Arrays go piece by piece from the device that has a piece to the device that needs it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def offer_state(state: State, equation: AnyEquation, mesh: Mesh, name: str) -> d
     Args:
         state: on the devices of the equation's grid. Its buffers may be used again at once.
         equation: whose state it is.
-        mesh: of the other group.
+        mesh: mesh of the other group.
         name: unique to this transfer.
 
     Returns:
-        What `fetch_state` needs there, to be sent as JSON; the same in every process. Waits for nothing but the state's
-        numbers.
+        Message that `fetch_state` needs there, to be sent as JSON; the same in every process. The call waits only for
+        the state's numbers.
 
     Raises:
         ValueError: a state made by hand, which does not say how its arrays are stored.
@@ -70,9 +70,9 @@ def fetch_state(
     Args:
         message: from `offer_state`.
         equation: on the devices of this group.
-        stepper: of the run.
-        mesh: of the other group.
-        name: of the transfer.
+        stepper: stepper of the run.
+        mesh: mesh of the other group.
+        name: name of the transfer, as given to `offer_state`.
         statistics: as of `load_checkpoint`.
 
     Returns:
@@ -104,7 +104,7 @@ def fetch_state(
 
 
 def _pieces_to_here(forms: Mapping[str, tuple[Form, Form]]) -> Iterator[tuple[str, Piece]]:
-    """What devices of this process receive, in the order in which it is sent."""
+    """Pieces that devices of this process receive, with the array's entry, in the order in which they are sent."""
     for entry, (here, there) in forms.items():
         for piece in pieces(here, there):
             if piece.target.process_index == jax.process_index():
@@ -112,7 +112,7 @@ def _pieces_to_here(forms: Mapping[str, tuple[Form, Form]]) -> Iterator[tuple[st
 
 
 def _form(shape: Sequence[int], storage: Storage, grid: Grid) -> Form:
-    """How an array of a state is split over the devices of a grid; the shape may have other padding, or none."""
+    """Form of an array of a state on the devices of a grid, for a shape with any padding or without padding."""
     full = storage.padded_shape(shape, grid)
     return Form(full, storage.sharding(len(full), grid))
 

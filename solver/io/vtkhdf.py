@@ -1,4 +1,4 @@
-"""A small VTKHDF file beside a snapshot, which ParaView opens: it links to the snapshot's data sets."""
+"""A small VTKHDF file next to a snapshot, which ParaView opens: it links to the snapshot's data sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solver.io.hdf5 import new_hdf5
 
 
 def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) -> None:
-    """Write a file of links to the data sets `names` of `snapshot`, a file beside it; for two and three dimensions.
+    """Write a file of links to the data sets `names` of `snapshot`, in the same folder; for two and three dimensions.
 
     VTK counts the contiguous axis first, which is z here. `Direction` reorders the axes, so that ParaView's X is x.
     Data sets `(x, y, z, component)` appear as vectors. The time is not in the file: ParaView 5.11 takes any array in

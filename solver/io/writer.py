@@ -88,12 +88,12 @@ class Writer:
 
     @property
     def failed(self) -> bool:
-        """Whether a job failed."""
+        """True if a job failed."""
         return self._failure is not None
 
     @property
     def busy(self) -> bool:
-        """Whether something is being written."""
+        """True while something is being written."""
         return not self._idle.is_set()
 
     def submit(self, prepare: Callable[[], Job]) -> None:
@@ -132,7 +132,7 @@ class Writer:
             self.wait_in_thread()
 
     def wait_in_thread(self) -> None:
-        """As `wait`, in another thread than the main one: what is written meanwhile counts as no pause of stepping."""
+        """As `wait`, in a thread other than the main one; writing meanwhile does not count as a pause of stepping."""
         self._idle.wait()
         self._raise()
 

@@ -24,7 +24,8 @@ def check_batch(modules: Sequence[Modules], size: int) -> None:
     """Refuse members that differ in more than numbers, and a batch in which they have no place.
 
     Raises:
-        ValueError: the message says what is needed.
+        ValueError: the mesh has axes of type Explicit, the members differ in more than numbers, or the batch has too
+            few places or no multiple of the mesh's parts.
     """
     mesh = modules[0][0].grid.mesh
     parts = mesh.shape.get(MEMBER, 1)
@@ -47,9 +48,9 @@ def check_batch(modules: Sequence[Modules], size: int) -> None:
 
 
 def signature(modules: Modules) -> Any:
-    """What members of one batch have in common: the structure of their modules, and the shapes of the arrays in them.
+    """Structure of a member's modules and the shapes of their arrays: equal for all members of one batch.
 
-    The numbers of a step control may be any.
+    The numbers of a step control may differ.
     """
     kind = lambda leaf: np.asarray(leaf).dtype.kind if isinstance(leaf, float | complex) else leaf.dtype.kind  # noqa: E731
     shapes = [(np.shape(leaf), kind(leaf)) for leaf in jax.tree.leaves(sealed(modules))]
@@ -67,33 +68,33 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def arrays_of(state: State) -> Any:
-    """What of a state lies in the batch; the random key as plain numbers."""
+    """The arrays of a state that a batch holds; the random key as plain numbers."""
     key = jax.random.key_data(state.key) if isinstance(state.key, jax.Array) else state.key
     as_array = lambda x: x if isinstance(x, jax.Array) else np.asarray(x)  # noqa: E731
     return jax.tree.map(as_array, (state.field, state.history, state.forcing, key))
 
 
 def numbers_of(state: State) -> State:
-    """What of a state the host holds."""
+    """The numbers of a state, which the host holds; its arrays are left out."""
     return state.replace(field={}, history=(), forcing=(), key=())
 
 
 def state_of(arrays: Any, numbers: State, kind: Any) -> State:
-    """Inverse of `arrays_of` and `numbers_of`; `kind` is that of the random key."""
+    """Inverse of `arrays_of` and `numbers_of`; `kind` is the kind of the random key."""
     field, history, forcing, key = arrays
     key = key if kind is None else jax.random.wrap_key_data(key, impl=kind)
     return numbers.replace(field=field, history=history, forcing=forcing, key=key)
 
 
 def kind_of_key(key: Any) -> Any:
-    """The kind of a random key, and None where a state has none."""
+    """The kind of a random key; None if the state has no key."""
     return jax.random.key_impl(key) if isinstance(key, jax.Array) else None
 
 
 def own_leaves(modules: Sequence[Modules], size: int) -> dict[int, Any]:
     """The leaves of the modules in which members differ, by position: a row for each place in the batch.
 
-    The first member's stand at places without a member.
+    Places without a member have the leaves of the first member.
     """
     leaves = [jax.tree.leaves(each) for each in modules]
     leaves += [leaves[0]] * (size - len(leaves))
@@ -101,7 +102,7 @@ def own_leaves(modules: Sequence[Modules], size: int) -> dict[int, Any]:
 
 
 def with_own(modules: Modules, own: Mapping[int, Any]) -> Modules:
-    """The modules of one member, given those of another and its own leaves by position; numbers in their precision."""
+    """The modules of one member, from another's modules and its own leaves by position; numbers in their precision."""
     leaves, structure = jax.tree.flatten(modules)
     equation, stepper, control = jax.tree.unflatten(structure, [own.get(i, leaf) for i, leaf in enumerate(leaves)])
     return in_precision(equation), stepper, control
@@ -112,7 +113,7 @@ def _stacked(leaves: Sequence[Any]) -> Any:
 
 
 def rows(trees: Sequence[Any], places: Sequence[int], size: int) -> Any:
-    """Numbers of these members at their places in the batch; the first one's stand at all others."""
+    """Numbers of these members at their places in the batch; all other places have the numbers of the first member."""
     filled = [trees[0]] * size
     for place, tree in zip(places, trees, strict=True):
         filled[place] = tree

@@ -18,12 +18,12 @@ from solver.mesh import MEMBER, AnyMesh
 
 
 class BatchArrays:
-    """How the arrays of one member and those of a batch are laid out, and how one becomes part of the other.
+    """Shapes and shardings of a batch's arrays and of a member's; puts a member's arrays into a batch or takes them.
 
     Args:
         member: a pytree of arrays of one member.
-        mesh: on which they lie.
-        size: of the batch, a multiple of the number of parts along the mesh axis `member`.
+        mesh: mesh of the arrays.
+        size: number of places in the batch, a multiple of the number of parts along the mesh axis `member`.
     """
 
     def __init__(self, member: Any, mesh: AnyMesh, size: int) -> None:
@@ -53,7 +53,7 @@ class BatchArrays:
 
 
 def _spec(x: Any, mesh: AnyMesh) -> PartitionSpec:
-    """How an array of one member is split; one that lies elsewhere is whole on each device."""
+    """Partition of an array of one member over its mesh; an array on another mesh is whole on each device."""
     sharding = getattr(x, "sharding", None)
     return sharding.spec if isinstance(sharding, NamedSharding) and sharding.mesh == mesh else PartitionSpec()
 
@@ -73,7 +73,7 @@ def _over_parts(mesh: AnyMesh, own: Any, batch: Any) -> Callable[..., Any]:
 
 
 def _take(batch: Any, place: Array, each: int, parts: int) -> Any:
-    """One row of the batch; each device has `each` of them."""
+    """Row of the batch at a place; each device holds `each` rows."""
     at, here = _local(place, each, parts)
 
     def row(x: Array) -> Array:
@@ -96,14 +96,14 @@ def _put(batch: Any, place: Array, own: Any, each: int, parts: int) -> Any:
 
 
 def _local(place: Array, each: int, parts: int) -> tuple[Array, Any]:
-    """Where a place lies in this part of the mesh, and whether it does."""
+    """Index of a place in this part of the mesh, and True if the place is in this part."""
     first = jax.lax.axis_index(MEMBER) * each if parts > 1 else 0
     at = place - first
     return jnp.clip(at, 0, each - 1), (at >= 0) & (at < each)
 
 
 def _nothing(dtype: Any) -> Any:
-    """What changes no bit of a number that it is added to: −0, since −0 + 0 is 0."""
+    """Zero that changes no bit of a number when added to it: −0, since −0 + 0 is 0."""
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return jnp.asarray(complex(-0.0, -0.0), dtype)
     return jnp.asarray(-0.0 if jnp.issubdtype(dtype, jnp.floating) else 0, dtype)

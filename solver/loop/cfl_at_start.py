@@ -35,7 +35,7 @@ def long_step(equation: Any, control: StepControl, state: State) -> float | None
 
 
 def long_step_at_start(equation: Any, control: StepControl, state: State) -> str:
-    """One line where the CFL number of a fixed first step is above one, with a step that makes it one; else empty."""
+    """Warning if the CFL number of a fixed first step is above one, with a step that makes it one; else empty."""
     number = long_step(equation, control, state)
     if number is None or not math.isfinite(number):
         return ""

@@ -1,7 +1,7 @@
-"""Many steps, with so much kept for the backward pass of a gradient as the caller asks for.
+"""Many steps, with a choice of the arrays that are kept for the backward pass of a gradient.
 
-What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`. For n steps, with S
-the memory of a state and R that of what the derivative of a step needs, the fields at the points of each stage:
+The caller chooses by `checkpoint` what the backward pass of a gradient keeps of the forward pass. For n steps, with S
+the memory of a state, and R the memory that the derivative of a step needs (the fields at the points of each stage):
 
 ==========  ===================  ================================================
 checkpoint  memory               steps that are taken

@@ -1,4 +1,4 @@
-"""What decides the size of each step, as values: `FixedStep`, `KeepCFL`, `MeetTolerance`, or a class of your own.
+"""Step controls, which choose the size of each step: `FixedStep`, `KeepCFL`, `MeetTolerance`, or a class of your own.
 
 A control is an immutable pytree. What it has to remember from step to step is a dict of numbers, which the run's state
 carries and checkpoints hold. The loop (`loop.steps`) evaluates what the control says it needs, asks it for a size,
@@ -54,10 +54,10 @@ def _limit(max_step: Any) -> Any:
 
 
 def need_positive(name: str, value: Any) -> None:
-    """Refuse what is not one positive number; a value being traced passes.
+    """Refuse a value that is not one positive number; a value being traced passes.
 
     Raises:
-        TypeError, ValueError: the message names the parameter and what is needed.
+        TypeError, ValueError: the value is not one positive number. The message names the parameter.
     """
     if not (is_array(value) or isinstance(value, int)):
         raise TypeError(f"{name} is of type {type(value).__name__}: a positive number is needed")
@@ -72,7 +72,7 @@ class Attempt(eqx.Module):
     Args:
         proposed: the size that the control proposed [time]; may be infinite.
         dt: the size that was taken: shorter where a time was to be met.
-        shortened: whether the step ends at such a time.
+        shortened: True if the step ends at such a time.
         error: relative error of the step (`loop.steps.relative_error`); None for a control without `needs_error`.
         error_order: order q of the embedded method behind it, whose error falls as dt^(q+1).
     """
@@ -93,8 +93,8 @@ class StepControl(eqx.Module):
     """Shared by all controls. Subclass it for one of your own; its parameters are annotated attributes.
 
     Class attributes:
-        needs_rate: whether `propose` is given the equation's rate at the start of the step; costs one evaluation.
-        needs_error: whether `judge` is given an error; steppers with an embedded method alone can be used then.
+        needs_rate: True if `propose` needs the equation's rate at the start of the step, which costs one evaluation.
+        needs_error: True if `judge` needs an error; then the stepper must have an embedded method.
     """
 
     needs_rate: ClassVar[bool] = False
@@ -145,7 +145,7 @@ class StepControl(eqx.Module):
         return None
 
     def start(self, equation: AnyEquation, state: State) -> Numbers:
-        """What is remembered before the first step: numbers by name, which may be dicts of numbers again."""
+        """Memory of the control before the first step: numbers by name, also in nested dicts."""
         return {}
 
     @abstractmethod
@@ -153,12 +153,12 @@ class StepControl(eqx.Module):
         """Size of the next step [time]; infinite where any would do.
 
         Args:
-            memory: what `start` or the `judge` before gave.
+            memory: memory returned by `start`, or by the last `judge`.
             rate: the equation's [1/time] where `needs_rate`, else None.
         """
 
     def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:
-        """Whether a step counts, True or a flag on the device, and what is to be remembered. By default it does."""
+        """Accept or refuse a step (True, or a flag on the device), and return the new memory. Accepts by default."""
         return True, memory
 
     def time_keys(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class StepControl(eqx.Module):
         return {"control": type(self).__name__, **parameters}
 
     def __str__(self) -> str:
-        """What decides the steps, as run files have it: `cfl = 0.5`."""
+        """The settings of the control as in run files, such as `cfl = 0.5`."""
         number = lambda value: f"{value:g}" if isinstance(value, float) else str(value)  # noqa: E731
         return ", ".join(f"{key} = {number(value)}" for key, value in self.time_keys().items())
 
@@ -304,5 +304,5 @@ def _limit_key(max_step: Any) -> dict[str, Any]:
 
 
 def is_known(value: Any) -> bool:
-    """Whether a value is known: there, and neither traced nor a shape."""
+    """True if a value is known: given, and neither traced nor a shape."""
     return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct | str | None)

@@ -60,7 +60,7 @@ def evolve(
         equation, stepper: from `solver.equations` and `solver.steppers`, or your own.
         state: from `initial_state` or a checkpoint; it stays valid.
         end: time to stop at; the last step is shortened to meet it.
-        control: what decides the size of each step: `FixedStep`, `KeepCFL`, `MeetTolerance`, or your own. Or, for
+        control: control of the step size: `FixedStep`, `KeepCFL`, `MeetTolerance`, or your own. Or, for
             short, one of
         step: fixed time step: `FixedStep(step)`;
         cfl: CFL number dt · equation.rate to keep: `KeepCFL(cfl, max_step)`. dt is chosen anew at each step, at the
@@ -68,13 +68,13 @@ def evolve(
         tolerance: relative error of each step that an embedded method may estimate: `MeetTolerance(tolerance,
             max_step)`. A step with a larger error is taken again, shorter; `state.rejected` counts them. Only steppers
             that have such a method take it.
-        max_step: the longest step, beside `cfl` or `tolerance`.
+        max_step: the longest step, with `cfl` or `tolerance`.
         pauses: schedules at whose multiples the state is to be yielded.
         observe: gets every state before it is yielded, and whether it is the last, and returns it with other
             `statistics`.
         chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
         donate: reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one state;
-            a state is then valid until the next is asked for, and using it later is an error.
+            a state is then valid until the generator is advanced, and using it later is an error.
 
     Yields:
         States.
@@ -85,7 +85,7 @@ def evolve(
 
     Raises:
         ValueError: not exactly one of `control`, `step`, `cfl` and `tolerance`, one that is not positive, or `max_step`
-            beside `step`; an end before the state's time; a state of another grid, equation or stepper; an own equation
+            with `step`; an end before the state's time; a state of another grid, equation or stepper; an own equation
             or forcing whose N no real field has.
         BlowUp: the solution stopped being finite; nothing of it is yielded.
         TypeError: an equation that the stepper cannot step, or a stepper without an error estimate.
@@ -246,7 +246,7 @@ def _full_steps(state: State, step: float, target: float) -> int:
 
 
 def _on_target(t: Any, target: float) -> np.float64:
-    """A time off the device, in double precision; the target itself where the device stands at it or beyond.
+    """A time copied from the device, in double precision; the target itself if the device's time is at it or beyond.
 
     With 32-bit times the device compares with a target rounded to 48 bits.
     """

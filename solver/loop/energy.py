@@ -1,4 +1,4 @@
-"""How large the fields of a state are."""
+"""Energy of a state's fields."""
 
 from __future__ import annotations
 

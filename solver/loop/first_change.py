@@ -1,4 +1,4 @@
-"""Checks, once before the first step, that L and N of a user's own class keep fields what they are declared to be."""
+"""Checks, once before the first step, that L and N of a user's own class keep the declared properties of fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_first_change(equation: AnyEquation, state: State) -> None:
     modes that are their own mirror. Classes of Slabwave itself are tested, and not looked at. One evaluation of each.
 
     Raises:
-        ValueError: names the field and what is wrong with its L or N.
+        ValueError: names the field and the declared property that its L or N breaks.
     """
     if not isinstance(equation, Equation) or not _is_own(equation):
         return
@@ -83,7 +83,7 @@ def _of_linear(equation: Any) -> dict[str, Array]:
 
 @compiled
 def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: Any) -> Any:
-    """Field → what is wrong → that part of its N, over ‖N‖ and over rate · ‖u‖."""
+    """By field and by violated property, the size of the violating part of N over ‖N‖ and over rate · ‖u‖."""
     # a state that is not on it is put back by the first step
     kept = on_manifold(equation.fields_alone(fields), equation.spaces)
     for name, noise in _random(equation).items():
@@ -115,6 +115,6 @@ def _outside(u_hat: Array, modes: Modes) -> Array:
 
 
 def _is_own(equation: Equation) -> bool:
-    """Whether the equation or one of its forcings is a class of the user's."""
+    """True if the equation or one of its forcings is a class of the user's."""
     classes = [type(equation), *(type(forcing) for forcing in equation.forcings().values())]
     return any(not cls.__module__.startswith("solver.") for cls in classes)

@@ -1,7 +1,8 @@
-"""What a stepper works out of the size of a step, kept while that size stays.
+"""Coefficients that a stepper computes from the size of a step, kept while that size stays.
 
-Worth its memory where the linear part couples fields: φ-functions of one small matrix per mode cost several times as
-much as the rest of a step. A number per mode is worked out again at each step: that costs less than to read it.
+Keeping them is worth the memory where the linear part couples fields: φ-functions of one small matrix per mode cost
+several times as much as the rest of a step. A number per mode is computed again at each step: that costs less than to
+read it.
 """
 
 from __future__ import annotations

@@ -39,12 +39,12 @@ Tree = TypeVar("Tree")
 
 
 class Rows(Sequence[Tree], Generic[Tree]):
-    """What a computation gives for each member, by number: taken out of the batch where it is asked for.
+    """Results of a computation by number of the member, each taken out of the batch when it is read.
 
     Args:
         batch: a pytree of arrays with members along the first axis, split over the mesh axis `member`. Rows beyond the
             last member repeat the first one's.
-        count: of members.
+        count: number of members.
         take: gives the row of a place in the batch.
     """
 
@@ -238,5 +238,5 @@ def _axis(mesh: Any) -> str | None:
 
 
 def _own(v: Array, mesh: Any) -> NamedSharding:
-    """How the row of an array of a batch is split."""
+    """Sharding of one row of an array of a batch."""
     return NamedSharding(mesh, PartitionSpec(*v.sharding.spec[1:]))

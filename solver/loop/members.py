@@ -48,7 +48,7 @@ class Members:
 
     Args:
         modules: equation, stepper and step control of each member, on one mesh, alike but for their numbers.
-        size: of the batch.
+        size: number of places in the batch.
 
     Raises:
         ValueError: modules that differ in more than numbers; a size below the number of members, or no multiple of the
@@ -112,7 +112,7 @@ class Members:
         return [leaf for i, leaf in enumerate(jax.tree.leaves(control), first) if i not in self._own]
 
     def _own_with_controls(self, calls: Mapping[int, Call], going: Sequence[int]) -> dict[int, Any]:
-        """The numbers in which members differ, by leaf; those of the controls as they are in these calls."""
+        """The numbers in which members differ, by leaf; the controls have the numbers of these calls."""
         first = len(jax.tree.leaves(self._first[:2]))
         numbers = rows([jax.tree.leaves(calls[place].control) for place in going], going, self._size)
         return {i: numbers[i - first] if i >= first else column for i, column in self._own.items()}
@@ -150,11 +150,11 @@ def _advance_in_batch(
     """The members of a batch some steps later: their arrays, their numbers, and whether they are finite.
 
     Args:
-        equation, stepper, control: of one member.
-        own: by position among their leaves: the numbers of all members.
-        arrays, numbers: of the states, members along the first axis.
-        limits: as of `advance`, of each member where the control chooses the steps.
-        active: whether a member is to move.
+        equation, stepper, control: modules of one member.
+        own: numbers of all members, by position among the leaves of the modules.
+        arrays, numbers: arrays and numbers of the states, members along the first axis.
+        limits: as of `advance`, for each member where the control chooses the steps.
+        active: flag of each member; True if it is to move.
         how: the shardings of the arrays, and the kind of the random key.
     """
     *shardings, kind = how.value

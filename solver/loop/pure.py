@@ -55,30 +55,30 @@ def integrate(
     Differentiable any number of times with respect to the fields of `state`, the parameters of `equation` and
     `stepper`, and the sizes of steps; the backward pass is split over the devices as the forward pass is. Compiled once
     for each class of equation, grid, shapes and number of steps, also outside of `jit`: other parameters, fields and
-    sizes of step compile nothing. What is no array in the equation (a function, a word, a whole number, a flag) is
-    static.
+    sizes of step compile nothing. Everything in the equation that is not an array (a function, a word, a whole number,
+    a flag) is static.
 
     Args:
         equation, stepper: as in `evolve`.
         state: from `initial_state` or a checkpoint.
         step: size of every step [time]; may be traced: then fields are not a number where it is not positive.
-        steps: how many, zero or more; beside `step`. Or
-        control, cfl, tolerance, max_step: what decides the size of each step, as in `evolve`; `step` with `end` is
+        steps: number of steps, zero or more; with `step`. Or
+        control, cfl, tolerance, max_step: choice of the size of each step, as in `evolve`; `step` with `end` is
             `FixedStep(step)`.
-        end: time at which the state is asked for; the last step is shortened to meet it. May be traced.
+        end: time of the returned state; the last step is shortened to meet it. May be traced.
         max_steps: the most attempts at a step until then, refused ones included; the program, and the memory of its
             gradient, are as large as if all were needed.
-        checkpoint: what a gradient keeps: `none` keeps what the derivative of each step needs, the most memory;
-            `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states, and takes
-            each step twice more. Which of them is fastest depends on grid and machine, since what is kept is also
-            written and read: try them. Makes no difference without a gradient.
+        checkpoint: choice of what a gradient keeps. `none` keeps what the derivative of each step needs, the most
+            memory; `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states,
+            and takes each step twice more. Which of them is fastest depends on grid and machine, since kept states are
+            also written and read: try them. Makes no difference without a gradient.
 
     Returns:
         The state at t + steps · step, or at `end`. Its energy budget begins anew there, since nothing reads it on the
-        way: `evolve` goes on from it. Nothing is checked for being finite: that would need the values. Under `jit` and
-        other transformations, where nothing can be raised, fields that `max_steps` attempts did not bring to `end`, or
-        that stood beyond it, are not a number, and so are their derivatives; so it is with a traced size of step, or
-        parameter of an equation, that would be refused if it were known.
+        way. `evolve` can continue from the state. Nothing is checked for being finite: that would need the values.
+        Under `jit` and other transformations, where nothing can be raised, fields that `max_steps` attempts did not
+        bring to `end`, or that were beyond it at the start, are not a number, and so are their derivatives. The same
+        holds for a traced size of step, or parameter of an equation, that would be refused if it were known.
 
     Raises:
         ValueError: neither `steps` nor both of `end` and `max_steps`, or all; a number of steps that is not a whole
@@ -180,10 +180,10 @@ def rollout(
 
     Args:
         equation, stepper, state, step: as in `integrate`.
-        steps: how many in all, a multiple of `every`.
+        steps: total number of steps, a multiple of `every`.
         every: number of steps from one time to the next.
-        checkpoint: what a gradient keeps: `none` and `steps` as in `integrate`; `sqrt` keeps a state at each returned
-            time and at each step between two of them, and takes each step twice more (once, if `every` is 1).
+        checkpoint: choice of what a gradient keeps: `none` and `steps` as in `integrate`; `sqrt` keeps a state at each
+            returned time and at each step between two of them, and takes each step twice more (once, if `every` is 1).
 
     Returns:
         Times `(time,)`, and by field name the values `(time, component, x, y, z)`, split over the devices as fields at
@@ -221,7 +221,7 @@ def _integrate(equation: Any, stepper: Any, state: State, step: Any, steps: int,
 
 
 def _with_rates(state: State) -> Fields:
-    """The fields, with a place for a budget's rates if the stepper's history goes on with those of earlier steps."""
+    """The fields, with a place for the rates of a budget if the stepper's history has rates of earlier steps."""
     fields, rates = without_budget(state.field), rates_in(state.history)
     return fields if rates is None else {**fields, BUDGET: jnp.zeros_like(rates)}
 
@@ -271,7 +271,7 @@ _begin_budget = compiled(_new_budget, static_argnums=2)
 
 
 def _one_step(equation: Any, stepper: Any, state: State, step: Any) -> OneStep:
-    """One step of this size; what depends on the size alone is worked out once."""
+    """A function that takes one step of this size; coefficients that depend on the size alone are computed once."""
     stepper.check(equation)
     check_history(equation, stepper, state.history)
     key, first = state.key, state.step
@@ -304,7 +304,7 @@ def _whole_steps(steps: Any, checkpoint: str) -> int:
 
 
 def _whole(number: Any) -> int | None:
-    """A whole number that is not negative; None if it is none. A flag is none."""
+    """A whole number ≥ 0; None if the number is negative or not whole, or a flag."""
     try:
         count = operator.index(number)
     except TypeError:

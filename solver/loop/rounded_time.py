@@ -28,7 +28,7 @@ class RoundedTime(UserWarning):
 
 
 def rounded_time(equation: Any, start: Any, end: Any, step: Any) -> str:
-    """One line where t in an equation is rounded by more than 1 % of a step before the end; else empty.
+    """Warning if t in an equation is rounded by more than 1 % of a step before the end; else empty.
 
     The state's own time has no such error: it is kept in double precision. A time or step that is being traced passes.
 
@@ -70,7 +70,7 @@ def warn_of_rounded_time(line: str, stacklevel: int = 3) -> None:
 
 
 def _holds_time(equation: Equation) -> bool:
-    """Whether N(u, t) depends on t, by its trace on shapes."""
+    """True if N(u, t) depends on t, by its trace on shapes."""
     t = jax.ShapeDtypeStruct((), equation.grid.dtype)
     traced = jax.make_jaxpr(lambda t, fields: equation.nonlinear(fields, t))(t, equation.field_shapes()).jaxpr
     return any(_depends(traced, [variable is traced.invars[0] for variable in traced.invars]))

@@ -38,11 +38,11 @@ class Schedule:
             object.__setattr__(self, name, kind(value))  # Python's own, of numbers of any library
 
     def suits(self, step: float | None) -> bool:
-        """Whether steps of this size can meet its times: none are less than a thousandth of a step apart."""
+        """True if steps of this size can meet its times: they must be at least a thousandth of a step apart."""
         return step is None or self.every_time is None or bool(self.every_time >= SHORTEST * step)
 
     def due(self, state: State) -> bool:
-        """Whether this state is one of those asked for. Depends on nothing but the state."""
+        """True if the state is at one of the scheduled steps or times. Depends on nothing but the state."""
         if self.every_steps and int(state.step) % self.every_steps == 0:
             return True
         if not self.every_time:
@@ -92,12 +92,12 @@ def multiple(count: int, size: float, start: float = 0.0) -> float:
 
 
 def slack(state: State) -> float:
-    """How far from a time a state may be and still count as standing there: a billionth of its last full step."""
+    """Distance from a time within which a state counts as being at that time: a billionth of its last full step."""
     return TOLERANCE * float(state.dt)
 
 
 def reached(state: State, target: float) -> bool:
-    """Whether a state stands at or beyond a time, but for a billionth of a step or of the time.
+    """True if a state is at or beyond a time, but for a billionth of a step or of the time.
 
     Where nothing moves a step may be of any size, far larger than the run.
     """

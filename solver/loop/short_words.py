@@ -21,12 +21,12 @@ def step_control(
     tolerance: Any = None,
     max_step: Any = None,
 ) -> StepControl:
-    """A control, or the one that the short words stand for.
+    """The given control, or the control that the short words describe.
 
     Raises:
-        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` beside
-            another than cfl and tolerance.
-        TypeError: a control that is none.
+        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` without
+            cfl or tolerance.
+        TypeError: `control` is not a `StepControl`.
     """
     short = {"step": step, "cfl": cfl, "tolerance": tolerance}
     given = [name for name, value in short.items() if value is not None]
@@ -71,7 +71,7 @@ def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
     at which the steps begin, if it is given; traced ones pass.
 
     Raises:
-        ValueError: the message says what is needed.
+        ValueError: the end is not finite, too many steps away, or before the time at which the steps begin.
     """
     if not is_known(end):
         return

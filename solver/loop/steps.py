@@ -27,7 +27,7 @@ FLOOR = 1e-6  # of the largest field, in numbers: a field counts as at least as 
 
 
 class StepLimits(eqx.Module):
-    """How far one call of `advance` goes.
+    """Limits of one call of `advance`.
 
     Args:
         steps: the most steps that count.
@@ -79,7 +79,7 @@ def _check_memory(name: str, memory: Any) -> None:
 
 
 def trace_advance(equation: AnyEquation, stepper: Stepper, state: State, control: StepControl) -> Any:
-    """What `evolve` will run, traced; `.lower().compile()` goes on from there. The state may hold shapes alone."""
+    """Trace the program that `evolve` will run, for `.lower().compile()`. The state may hold shapes alone."""
     memory = jax.eval_shape(lambda state: begin_control(equation, control, state).control, state)
     on_device = device_shapes(state).replace(control=memory)
     return advance_donating.trace(equation, stepper, control, on_device, StepLimits(state.step, on_device.t))
@@ -106,12 +106,12 @@ def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: An
 
 
 class _Going(eqx.Module):
-    """What changes from one attempt at a step to the next.
+    """Values that change from one attempt at a step to the next.
 
     Args:
-        state: at the start of the step.
-        refused: how many times in a row this step was refused.
-        is_step: whether the last attempt was a valid step.
+        state: state at the start of the step.
+        refused: number of times in a row that this step was refused.
+        is_step: True if the last attempt was a valid step.
         kept: the stepper's coefficients of the last size (`loop.kept`).
     """
 
@@ -143,7 +143,7 @@ def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limit
 def controlled_step(
     equation: Any, stepper: Any, control: Any, state: State, target: Pair, kept: Any
 ) -> tuple[State, Any, Array, Any]:
-    """One attempt at a step whose size the control chooses.
+    """Attempt a step whose size the control chooses.
 
     Args:
         state: on the device.
@@ -235,5 +235,5 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
 
 
 def all_finite(fields: Fields) -> Array:
-    """Whether every number of every field is finite."""
+    """True if every number of every field is finite."""
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(field)) for field in fields.values()]))

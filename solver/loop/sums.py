@@ -29,7 +29,7 @@ GRAIN = 2.0**-22  # of `high`: adding and subtracting it rounds `low` to 2^-45 o
 
 
 def in_double() -> bool:
-    """Whether sums on the device are in double precision."""
+    """True if sums on the device are in double precision."""
     return jnp.result_type(float) == np.float64
 
 
@@ -75,7 +75,7 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def with_sums(fields: Fields, budget: Mapping[str, Any]) -> Fields:
-    """Fields, and the integrals of a budget beside them, as chunks of steps carry them: `(high, low)` in 32 bits."""
+    """Fields together with the integrals of a budget, as chunks of steps carry them: `(high, low)` in 32 bits."""
     if in_double() or not budget:
         return with_budget(fields, budget)
     return {**fields, BUDGET: np.stack(as_pair([float(budget[name]) for name in sorted(budget)]))}
@@ -89,7 +89,7 @@ def split_sums(fields: Fields, like: Mapping[str, Any]) -> tuple[Fields, dict[st
 
 
 def shapes_with_sums(fields: Any, budget: Mapping[str, Any]) -> Any:
-    """What `with_sums` gives for shapes alone; the fields keep their shardings."""
+    """Shapes of the result of `with_sums`; the fields keep their shardings."""
     count = (len(budget),) if in_double() else (2, len(budget))
     return {**fields, BUDGET: jax.ShapeDtypeStruct(count, jnp.result_type(float))} if budget else fields
 
@@ -114,13 +114,13 @@ def end_step(stepper: Stepper, fields: Fields, history: Any, before: Any) -> tup
 
 
 def device_state(state: State) -> State:
-    """What steps move of a state, as compiled calls take it: its sums as pairs, without what only pauses change."""
+    """The moving part of a state, as compiled calls take it: sums as pairs, no entries that only pauses set."""
     with no_ambient_mesh():
         return _moving(state, with_sums(state.field, state.budget), as_pair(state.t))
 
 
 def device_shapes(state: State) -> State:
-    """What `device_state` gives for shapes alone; the fields keep their shardings."""
+    """Shapes of the result of `device_state`; the fields keep their shardings."""
     number = jax.ShapeDtypeStruct((), jnp.result_type(float))
     return _moving(state, shapes_with_sums(state.field, state.budget), (number, number))
 
@@ -132,7 +132,7 @@ def _moving(state: State, fields: Any, t: Pair) -> State:
 def host_state(moved: State, before: State, t: Any) -> State:
     """Inverse of `device_state`, with the entries of the state before that steps do not move, at time t.
 
-    The sizes of steps stay those of the state before.
+    The sizes of steps are taken from the state before.
     """
     with no_ambient_mesh():
         fields, budget = split_sums(moved.field, before.budget)
@@ -150,5 +150,5 @@ def on_host(number: Any) -> Any:
 
 
 def traced(tree: Any) -> bool:
-    """Whether any leaf is being traced."""
+    """True if any leaf is being traced."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))

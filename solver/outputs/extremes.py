@@ -25,9 +25,10 @@ class Extremes(Records):
     """Largest and smallest value of every component, and their points: `Q_max`, `Q_max_x`, `Q_max_y`, …, `Q_min`, ….
 
     Quantities are real components; `density`; `speed`, |u| of the first vector field; its `vorticity`, |ω| in 3-D and ω
-    in 2-D. A field keeps its name: beside one that is called so `density` and `speed` have the name in front of what
-    they are made of, and a vorticity is left out. Of several equal values the first in the order of x, then y, then z
-    counts. Costs one inverse transform of each quantity, and all-reduces of numbers.
+    in 2-D. A field keeps its name: if a field is called `density` or `speed`, the quantity of this name has the name of
+    its source in front, such as `psi_density`; if a field is called `vorticity`, the quantity is left out. Of several
+    equal values the first in the order of x, then y, then z counts. Costs one inverse transform of each quantity, and
+    all-reduces of numbers.
 
     Args:
         quantities: names of the quantities; all that the equation has if empty.

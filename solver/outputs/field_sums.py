@@ -30,7 +30,7 @@ def _sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, Any]:
 
 
 def storage_of_sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
-    """How the sums of fields are stored: the mean as the field is, squares at the points."""
+    """Storage of the sums of fields: the mean is stored as the field is, squares at the points."""
     held = equation.field_storage()
     return {name: {"mean": held[name], "squares": Storage("points")} for name in names}
 

@@ -1,4 +1,4 @@
-"""Whether a state is one to go on from: its energy budget, its CFL number, and the ends of its spectra."""
+"""Checks that a run can continue from a state: its energy budget, its CFL number, and the ends of its spectra."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOSED = 1e-3  # an energy budget that misses more than this is open
 
 
 def ailments(equation: AnyEquation, state: State, control: StepControl) -> list[str]:
-    """What is wrong with a state, one line each; an empty list if it is healthy. Collective.
+    """Problems of a state, one line each; an empty list if it is healthy. Collective.
 
     A state is healthy if each energy budget misses at most 1e-3 of its energy, the CFL number of a fixed step is at
     most one, and the last tenth of each spectrum holds at most 3 % of what its largest shell holds.

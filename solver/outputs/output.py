@@ -34,9 +34,9 @@ class Run:
     Args:
         equation: the equation that is solved.
         directory: the directory of the run.
-        control: what decides the size of its steps.
+        control: control of the size of its steps.
         end: time at which it ends.
-        title: of the run.
+        title: title of the run.
         run_file: the resolved run file, as text.
         warned: kinds of warnings that are in the log already.
         tails: tails of the spectra in the row before, by field (see `outputs.resolution`).
@@ -58,17 +58,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """One kind of output with its schedule. Subclass it for an output of your own.
+    """An output with its schedule. Subclass it for an output of your own.
 
     A subclass gives `name` and `write`, and `paths` and `drop_after` if it writes files. Its parameters are annotated
     attributes with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
 
     Class attributes:
         name: its name in run files.
-        at_start: whether the first state of a run is written.
-        keeps_bits: whether the devices that step carry it out even where others analyse, so that what is written has
-            the bits of a run on the former alone. False for what agrees to round-off, as sums over the box do.
-        at_points: whether its figures are of fields at points, of which a view may choose slices.
+        at_start: True if the first state of a run is written.
+        keeps_bits: True if the devices that step carry it out even where others analyse, so that its files have the
+            bits of a run on the former alone. False for results that agree to round-off, such as sums over the box.
+        at_points: True if its figures show fields at points, of which a view may choose slices.
 
     Args:
         every_steps: number of steps between two outputs.
@@ -101,14 +101,14 @@ class Output(ABC):
         return (self.schedule,)
 
     def is_due(self, state: State, *, start: bool, end: bool) -> bool:
-        """Whether this state is to be written; `start` and `end` say whether it is the first or the last of a run."""
+        """True if this state is to be written; `start` and `end` are True for the first and the last state of a run."""
         return end or (start and self.at_start) or self.schedule.due(state)
 
     def check(self, equation: AnyEquation) -> None:
         """Check before the run that this output can be written for the equation. Touches no device.
 
         Raises:
-            ValueError: it cannot; the message says what is needed.
+            ValueError: the output cannot be written for this equation.
         """
         return
 
@@ -116,7 +116,7 @@ class Output(ABC):
         """Check before the run that a run up to `end` reaches the times of this output.
 
         Raises:
-            ValueError: it does not; the message says what is needed.
+            ValueError: the run does not reach them.
         """
         return
 
@@ -129,16 +129,16 @@ class Output(ABC):
         return {}
 
     def accumulator_storage(self, equation: AnyEquation) -> Any:
-        """How the arrays of its accumulators are stored: a tree of `Storage` of their form; None for numbers."""
+        """Storage of the arrays of its accumulators: a tree of `Storage` of their form; None for numbers."""
         return None
 
     def observe(self, equation: AnyEquation, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         """Add a state to the accumulators; called at every pause before anything is written. Collective.
 
         Args:
-            equation, state: of the run.
+            equation, state: equation and state of the run.
             carried: the accumulators so far. A continued run passes the state of its checkpoint a second time.
-            end: whether it is the last state.
+            end: True if it is the last state.
         """
         return carried
 
@@ -153,7 +153,7 @@ class Output(ABC):
         """About the bytes that it writes of one state, before compression; None if they are not known.
 
         Args:
-            equation, state: of the run; `state` may hold only shapes.
+            equation, state: equation and state of the run; `state` may hold only shapes.
         """
         return None
 
@@ -214,11 +214,11 @@ class Output(ABC):
         """Draw figures of its files into a folder that exists; returns their paths.
 
         Args:
-            directory: of the run.
+            directory: directory of the run.
             folder: folder of the figures.
             view: style of the figures, and what slices show.
 
         Raises:
-            ValueError: the files do not have what the view asks for.
+            ValueError: the files lack something that the view requests.
         """
         return []

@@ -32,19 +32,20 @@ class PDFs(Records):
     """Probability densities of quantities at the points, all components of a quantity together.
 
     `velocity`, `longitudinal_gradient` (∂_i u_i), `transverse_gradient` (∂_j u_i, i ≠ j), `vorticity` and
-    `increment_r4` (longitudinal, over 4 of the coarsest spacing) of the first vector field, those of another one with
-    its name in front; every real scalar field. These are densities of (v − ⟨v⟩)/σ. `dissipation` (what viscosity takes
-    away: 2ν s_ij s_ij of a solenoidal velocity) and `density` are densities of log₁₀(v/⟨v⟩). A field keeps its name:
-    what is made of another one has the name of that in front, and a vorticity beside one is left out. Beside each:
-    `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the values beyond the
-    axis; the integral over the axis is 1 less that.
+    `increment_r4` (longitudinal, over 4 times the coarsest spacing) belong to the first vector field. The quantities of
+    another vector field have its name in front. Every real scalar field is a quantity. All these are densities of
+    (v − ⟨v⟩)/σ. `dissipation` (the energy that viscosity takes away: 2ν s_ij s_ij of a solenoidal velocity) and
+    `density` have densities of log₁₀(v/⟨v⟩) instead. A field keeps its name: a quantity of one field that would have
+    the name of another field has the name of its own field in front, and a vorticity is left out. Each quantity Q has
+    further columns: `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the
+    values beyond the axis; the integral over the axis is 1 less this fraction.
 
     Costs one inverse transform of the d components of a vector field, one of its d² gradients, for each increment one
     of a component along each axis that is split over devices; all-reduces of the counts.
 
     Args:
         quantities: names of the quantities; all that the equation has if empty.
-        separations: of the increments, as numbers of the coarsest spacing; 1 and 4, as far as they fit, if empty.
+        separations: distances of the increments, in units of the coarsest spacing; 1 and 4 if empty, where they fit.
         bins: number of bins, on both axes.
         deviations: the axis `deviation` reaches from minus to plus this many standard deviations.
         decades: the axis `log10_of_mean` reaches from minus to plus this many decades.

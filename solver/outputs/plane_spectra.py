@@ -24,7 +24,8 @@ class PlaneSpectra(Records):
     and a transform only of a wavefunction that is held at the points.
 
     Args:
-        direction: direction of k_∥, such as that of gravity, rotation or a mean magnetic field; the last axis if None.
+        direction: direction of k_∥, such as the direction of gravity, rotation or a mean magnetic field; the last axis
+            if None.
 
     Source: Cambon & Jacquin, J. Fluid Mech. 202 (1989) 295.
     """

@@ -35,7 +35,7 @@ MOST_LAYOUTS = 64
 
 
 def layout_of(output: Records, equation: AnyEquation) -> RecordsLayout:
-    """The layout of an output's rows. That of an equation is made once: it may trace all that is recorded."""
+    """The layout of an output's rows. It is made once for an equation, since it may trace all recorded values."""
     try:
         key = hash(output), id(equation)
     except TypeError:  # an own output that holds a list
@@ -57,7 +57,7 @@ class Records(Output):
     """Arrays of fixed shape against time, in NAME.h5. Subclass it for a diagnostic of your own.
 
     A subclass gives `name`, `layout` and `values`; also `values_at` where its columns depend on t itself. Rows are
-    written to a journal beside the file. The file is brought up to date at every checkpoint, and when the journal has
+    written to a journal next to the file. The file is brought up to date at every checkpoint, and when the journal has
     grown to a quarter of it.
     """
 
@@ -74,7 +74,7 @@ class Records(Output):
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
 
     def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-        """What is recorded of the fields at time t: by default `values`, which knows no time."""
+        """Recorded values of the fields at time t: by default `values`, which does not depend on t."""
         return self.values(equation, fields)
 
     def check(self, equation: AnyEquation) -> None:
@@ -126,7 +126,7 @@ class Records(Output):
 
     @classmethod
     def file(cls, directory: RunDirectory) -> Rows:
-        """Where its rows lie."""
+        """Rows of the output in a run's directory."""
         return directory.store.rows(cls.name)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether a grid resolves a field, by the size of its spectrum at the largest wavenumbers."""
+"""Checks that a grid resolves a field, by the size of its spectrum at the largest wavenumbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tails(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
 
 
 def unresolved(now: Mapping[str, float], before: Mapping[str, float], grid: Grid) -> list[str]:
-    """A warning for each field whose tail is too high in two rows, and does not decay as that of noise does."""
+    """A warning for each field whose tail is too high in two rows, and does not decay as the tail of noise does."""
     return [
         f"spectrum of {name}: the shells next to k_max = {grid.k_max:.4g} hold {tail:.2g} of what the largest "
         "holds: more points are needed"

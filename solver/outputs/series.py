@@ -36,9 +36,9 @@ LETTERS = 20  # of a number with its comma, about
 
 @dataclass(frozen=True)
 class Series(Output):
-    """One row of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
+    """Rows of scalars: step, t, dt, the equation's `series`, the drift of what it conserves, its energy budget.
 
-    dt is the size of the last full step, and the CFL number is that of such a step: a step that was shortened to meet
+    dt is the size of the last full step, and the CFL number belongs to such a step: a step that was shortened to meet
     the time of the row does not count. In the first row dt is the size of the next step, 0 where a control will choose
     it. Drift is the change since the start of the run, relative to the first value or, if that is larger, to the
     size of the quantity, so that a mean of zero has a meaningful drift (absolute if both are zero). The budget of
@@ -151,7 +151,7 @@ def _reported(equation: AnyEquation, fields: Fields, dt: ArrayLike, t: ArrayLike
 
 
 def _of_companions(equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, Any]:
-    """Columns of what is moved beside the fields."""
+    """Columns of the equation's companions, such as places of bodies."""
     named = equation.companions_by_name().items()
     return {k: v for name, one in named for k, v in one.series(equation, fields[name], fields, t).items()}
 
@@ -171,7 +171,7 @@ def _traced(equation: AnyEquation) -> tuple[dict[str, Any], ...]:
 
 
 def _check_names(equation: AnyEquation) -> None:
-    """Raises ValueError where a column has no name, or that of one that the run, or a body, may have."""
+    """Raises ValueError if a column has no name, or a name that the run, or a body, may use."""
     conserved, energies, budget = _names(equation)
     refuse_separators(
         f"{type(equation).__name__}: series.csv has a column", [*_units(equation), *conserved, *energies, *budget]
@@ -197,7 +197,7 @@ def _rows(directory: RunDirectory) -> Rows:
 
 
 def _layout(run: Run, conserved: Iterable[str], energies: Iterable[str], budget: Iterable[str]) -> RecordsLayout:
-    """Columns with their units; those of the budget are in the order of their names, as in a state."""
+    """Columns with their units; columns of the budget are in the order of their names, as in a state."""
     units = _units(run.equation)
     drifts = {f"{name}_drift": "1" for name in conserved}
     integrals = {name: units.get(name.partition("_from_")[0], "") for name in sorted(budget)}
@@ -208,7 +208,7 @@ def _layout(run: Run, conserved: Iterable[str], energies: Iterable[str], budget:
 
 
 def _units(equation: AnyEquation) -> dict[str, str]:
-    """Units of the columns that an equation has, those of bodies and companions after its own."""
+    """Units of the columns of an equation: first its own, then the columns of bodies and companions."""
     return {**equation.report.units(), **_units_beside(equation)}
 
 

@@ -24,8 +24,8 @@ class Slices(StateFiles):
 
     Args:
         at: the parts: `"z = 0.5"` is a plane, `"y = 0, z = 1"` a line, `"x = 0:1, y = 2:3"` a box. Positions [length]
-            stand for the point nearest to them, `a:b` for the points in a ≤ x < b; a position may be a
-            multiple of pi, `"z = 0.5 pi"`.
+            mean the point nearest to them, `a:b` the points in a ≤ x < b; a position may be a multiple of pi,
+            `"z = 0.5 pi"`.
     """
 
     at: tuple[str, ...] = ("x = 0",)

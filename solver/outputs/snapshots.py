@@ -18,7 +18,7 @@ class Snapshots(StateFiles):
     """Real fields at the points, one HDF5 file for each state, and a VTKHDF file of links.
 
     A vector is one data set `(x, y, z, component)` whose components are labelled; every data set has its units. Costs
-    the transforms of the quantities; no gather. With `coarsen` the values are those of the modes of the coarser grid,
+    the transforms of the quantities; no gather. With `coarsen` the values come from the modes of the coarser grid,
     free of aliasing. Nothing is compressed by default: turbulence in full precision hardly shrinks, and the processes
     write one after another.
 

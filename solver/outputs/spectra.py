@@ -69,7 +69,7 @@ def _about(equation: AnyEquation, names: Iterable[str]) -> dict[str, str]:
 
 
 def _law_of(name: str, energy: float) -> float:
-    """p of the law k^−p of a spectrum, from that of the energy spectrum.
+    """p of the law k^−p of a spectrum, from p of the energy spectrum.
 
     Enstrophy is k² times energy, and energy k² times the squared potential of a field.
     """

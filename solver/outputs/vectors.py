@@ -28,7 +28,7 @@ def vector_prefixes(equation: AnyEquation, output: str, *, needed: bool = True) 
 
 
 def has_density(equation: AnyEquation) -> bool:
-    """Whether the equation has a density."""
+    """True if the equation has a density."""
     return jax.eval_shape(lambda values: density_at_points(equation, values), equation.values_at_points()) is not None
 
 

@@ -19,11 +19,11 @@ from solver.outputs.records import Records
 
 @dataclass(frozen=True)
 class WaveVortex(Records):
-    """Shell spectra of the energy ½|u|² + ½b²/N² of the vortical part, of the waves, and of what depends on z alone.
+    """Shell spectra of the energy ½|u|² + ½b²/N² of the vortical part, the waves, and the part that depends on z alone.
 
-    The parts are those of `operators.split_waves`: the mode of each k that has potential vorticity, the two
-    inertia–gravity waves, and all modes with k_h = 0 (`shear`). They are orthogonal: the three spectra add up to that
-    of the energy. Costs one all-reduce of the shells for each field of a part; no transform.
+    The parts come from `operators.split_waves`: the mode of each k that has potential vorticity, the two
+    inertia–gravity waves, and all modes with k_h = 0 (`shear`). They are orthogonal: the three spectra add up to the
+    spectrum of the energy. Costs one all-reduce of the shells for each field of a part; no transform.
 
     Source: Bartello, J. Atmos. Sci. 52 (1995) 4410 (from memory); Herbert, Marino, Rosenberg & Pouquet,
     arXiv:1509.02549 (2015).

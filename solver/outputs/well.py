@@ -42,9 +42,9 @@ class Well(Output):
         every_time: time between two states, of which `time.end` is a multiple; needed.
         fields: names of the written quantities, from the equation's `snapshot`, from derived ones (`vorticity`, …), and
             `bodies`, 1 in a body and 0 in the fluid; if empty, all of `snapshot`, and `bodies` where there are some.
-        members_per_file: how many members each HDF5 file holds at most.
+        members_per_file: largest number of members in each HDF5 file.
         split: parts of the members for training, validation and test; they sum to 1.
-        dataset: name of the data set, and of its folder; that of the ensemble's directory if empty.
+        dataset: name of the data set, and of its folder; the name of the ensemble's directory if empty.
 
     Raises:
         ValueError: no `every_time`, or `every_steps`, since its times would not be uniform; `members_per_file` below 1;

@@ -1,4 +1,4 @@
-"""What processes do that carry out outputs while others step (`analysis_elsewhere`)."""
+"""Work of the processes that carry out outputs while others step (`analysis_elsewhere`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.5  # after which a process that waits for states looks for sign
 
 @dataclass(frozen=True)
 class Received:
-    """What came from the processes that step: a state to write, or word that the run has ended."""
+    """Message from the processes that step, with a state to write or with the end of the run."""
 
     number: int
     message: Mapping[str, Any]
@@ -38,18 +38,18 @@ class Received:
 
 
 def analyse(simulation: Simulation, stepping: Mesh, request: StopRequest) -> bool:
-    """Write outputs and checkpoints of the states that other processes hand over, until they end. Collective.
+    """Write outputs and checkpoints of the states that other processes send, until they end. Collective.
 
     Args:
         simulation: the run, with its equation on the devices of this group.
         stepping: mesh of the devices that step.
-        request: set when a signal asks this process for a stop, which is passed on.
+        request: set when a signal asks this process for a stop; this process passes it on to the processes that step.
 
     Returns:
-        Whether the run came to its end.
+        True if the run came to its end.
 
     Raises:
-        BlowUp: the run did.
+        BlowUp: the solution of the run blew up.
     """
     run, messages = simulation.for_outputs(), Messages(NAME)
     with ExitStack() as stack:
@@ -85,7 +85,7 @@ def analyse(simulation: Simulation, stepping: Mesh, request: StopRequest) -> boo
 def _next(
     received: SimpleQueue[Received | BaseException], messages: Messages, request: StopRequest
 ) -> Received | BaseException:
-    """What comes next; meanwhile a signal is passed on to those who step."""
+    """The next message or error; while it waits, a signal is passed on to the processes that step."""
     while True:
         if request.received is not None:
             messages.leave(STOP, request.received, again=True)
@@ -134,7 +134,7 @@ def _receive(
 def _carry_out(
     simulation: Simulation, run: Run, watchdog: Watchdog, messages: Messages, item: Received, compiled: set[str]
 ) -> None:
-    """Write what is due of a state, and say so once it is on the disk."""
+    """Write the outputs that are due of a state, and report it once they are on the disk."""
     began, state = time.monotonic(), item.state
     assert state is not None
     due = [output for output in simulation.outputs.others if output.name in item.message["due"]]

@@ -21,12 +21,12 @@ MAX_BEHIND = 2  # states that are handed over and not done with; each takes its 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be written of one state.
+    """Outputs to write of one state.
 
     Args:
-        state: on the devices that analyse.
+        state: state on the devices that analyse.
         due: outputs other than checkpoints.
-        checkpoint: whether a checkpoint is due too.
+        checkpoint: True if a checkpoint is due too.
     """
 
     state: State
@@ -36,11 +36,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run has ended for those who step.
+    """End of a run, as the devices that analyse need to know it.
 
     Args:
         how: `finished`, `stopped` early, `blown up` or `failed`.
-        message: of a blow-up.
+        message: message of a blow-up.
     """
 
     how: str
@@ -48,14 +48,14 @@ class Ending:
 
 
 class Analysis:
-    """Writes outputs and checkpoints of states that are handed over, in their order, in a thread of its own.
+    """Writes outputs and checkpoints of the states given to `take`, in their order, in a thread of its own.
 
     After an output has failed, later states are dropped, and the next call of `take` or `wait` raises its error.
 
     Args:
         run: as the outputs of the devices that step receive it.
-        outputs: of the run.
-        mesh: of the devices that analyse.
+        outputs: outputs of the run.
+        mesh: mesh of the devices that analyse.
     """
 
     def __init__(self, run: Run, outputs: OutputList, mesh: Mesh) -> None:
@@ -81,7 +81,7 @@ class Analysis:
         self._tasks.put(Task(hand_over(state, self._run.equation, self._mesh), due, checkpoint))
 
     def wait(self) -> None:
-        """Wait until everything that was handed over is on the disk.
+        """Wait until all outputs of the states taken so far are on the disk.
 
         Raises:
             Exception: the error of an output.
@@ -91,10 +91,10 @@ class Analysis:
         self.raise_failure()
 
     def close(self, ending: Ending | None) -> None:
-        """Wait for what was handed over, and end the thread. Raises no error of an output; `wait` before does.
+        """Wait for the outputs of all states taken, and end the thread. Raises no error of an output; `wait` does so.
 
         Args:
-            ending: how the run has ended; None leaves the thread running, since whoever ends the run waits for nothing.
+            ending: end of the run; None leaves the thread running, since the process that ends the run does not wait.
         """
         self._tasks.put(None)
         if ending is not None:

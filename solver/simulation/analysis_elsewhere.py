@@ -21,16 +21,16 @@ NAME = "groups"  # of the messages between the processes that step and those tha
 
 
 class AnalysisElsewhere:
-    """Hands states over to processes that analyse, which carry out `analysing.analyse`. Collective where they step.
+    """Sends states to processes that analyse by `analysing.analyse`. Collective among the processes that step.
 
-    An error of theirs ends the job as that of any process does.
+    An error of these processes ends the job, as an error of any process does.
 
     Args:
         run: as the outputs of the devices that step receive it.
-        outputs: of the run.
-        mesh: of the devices that analyse.
+        outputs: outputs of the run.
+        mesh: mesh of the devices that analyse.
         resumed_at: step of the checkpoint from which the run continues; None for a new run.
-        request: is set where a signal comes to a process that analyses.
+        request: set when a signal comes to a process that analyses.
     """
 
     def __init__(self, run: Run, outputs: OutputList, mesh: Mesh, resumed_at: int | None, request: StopRequest) -> None:
@@ -62,17 +62,17 @@ class AnalysisElsewhere:
             threading.Thread(target=self._say_written, args=(self._taken,), daemon=True).start()
 
     def wait(self) -> None:
-        """Wait until everything that was handed over is on the disk."""
+        """Wait until all outputs of the states taken so far are on the disk."""
         self._wait_until_done(self._taken)
 
     def raise_failure(self) -> None:
         """Raises nothing: a process that fails ends the others."""
 
     def close(self, ending: Ending | None) -> None:
-        """Wait for what was handed over, and let the processes that analyse end.
+        """Wait for the outputs of all states taken, and let the processes that analyse end.
 
         Args:
-            ending: how the run has ended. None and a failure end them with this process.
+            ending: end of the run. None and a failure end these processes together with this one.
         """
         if ending is not None and ending.how != "failed":
             self.wait()

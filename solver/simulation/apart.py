@@ -1,9 +1,9 @@
 """Outputs that a group of devices carries out while the others step.
 
-At a pause the state is handed over to the devices that analyse, piece by piece, and stepping goes on; outputs and
+At a pause the state is copied to the devices that analyse, piece by piece, and stepping continues. Outputs and
 checkpoints are written from there, by a thread (`analysis`) or by other processes (`analysis_elsewhere`). Stepping
-waits only where two states handed over before are not done with. Outputs that declare `keeps_bits` are carried out by
-the devices that step, before it goes on.
+waits only while the outputs of two earlier states are unfinished. Outputs that declare `keeps_bits` are carried out by
+the devices that step, before stepping continues.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from solver.stop import StopRequest
 
 
 class Analyses(Protocol):
-    """Who carries out outputs of states that are handed over: `Analysis` or `AnalysisElsewhere`."""
+    """Carries out outputs of the states it is given: `Analysis` or `AnalysisElsewhere`."""
 
     def take(self, state: State, due: Sequence[Output], *, checkpoint: bool) -> None:
-        """Hand a state over."""
+        """Give a state to the devices that analyse."""
 
     def wait(self) -> None:
-        """Wait until everything that was handed over is on the disk."""
+        """Wait until all outputs of the states taken so far are on the disk."""
 
     def raise_failure(self) -> None:
         """Raises the error of an output, if there is one."""
 
     def close(self, ending: Ending | None) -> None:
-        """End it, after everything that was handed over; at once where the ending is None."""
+        """End the analysis, after all outputs of the states taken are on the disk; at once if the ending is None."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A run that goes on where another one stood: its first state takes time and forcings from the other's checkpoint."""
+"""First state of a branch, a run that continues another one: time and forcings come from the other's checkpoint."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def with_time_of(
     What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
 
     Args:
-        manifest: of the checkpoint.
-        state: at the start of the run that goes on.
-        forced: fields whose forcing goes on, where the checkpoint's state of it has the same shapes.
-        beside: by name of each companion, what is added to its numbers in the checkpoint; None for one that begins
-            anew.
+        manifest: manifest of the checkpoint.
+        state: state at the start of the new run.
+        forced: fields whose forcing continues, where the checkpoint's state of it has the same shapes.
+        beside: by name of each companion, the change to add to its numbers in the checkpoint; None for a companion that
+            begins anew.
     """
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
@@ -39,7 +39,7 @@ def with_time_of(
 
 
 def record_branch(checkpoint: Path, t: float, directory: str) -> None:
-    """Say in the log of the run that a checkpoint belongs to in which directory another run goes on from it."""
+    """Write into the log of a checkpoint's run that another run, in this directory, continues from the checkpoint."""
     log = checkpoint.parent.parent / "log.txt"
     if not is_first():
         return
@@ -51,7 +51,7 @@ def record_branch(checkpoint: Path, t: float, directory: str) -> None:
 
 
 def _forcing_of(state: State, manifest: dict[str, Any], forced: Collection[str]) -> dict[str, Any]:
-    """The states of all forcings by field: those of the checkpoint where they go on, and else those of the start."""
+    """The states of all forcings by field: from the checkpoint where the forcing continues, else from the start."""
     forcing = {}
     for name, begun in state.forcing.items():
         stored = _stored(f"forcing/{name}", begun, manifest) if name in forced else None

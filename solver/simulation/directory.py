@@ -66,10 +66,10 @@ def refuse_other_physics(
     """Raises ConfigError if a run differs from the one in its directory in more than a continued run may.
 
     Args:
-        directory: of the run.
+        directory: directory of the run.
         before, now: tables of the resolved run file in the directory, and of the new one.
-        free: what may differ, for the message.
-        otherwise: how to use other physics, for the end of the message.
+        free: settings that may differ, for the message.
+        otherwise: hint on the use of other physics, for the end of the message.
     """
     changed = changed_physics(before, now)
     if changed:
@@ -93,13 +93,13 @@ def locked_run_directory(
     """Make and lock the run's directory for the time of the context, and write its log there. Collective.
 
     Args:
-        directory: where the run writes.
+        directory: directory in which the run writes.
         run_file: text of its config.toml.
         devices: the devices of the run, for provenance.json.
         kinds: every kind of output that may have written into it.
         sources: the user's own files, which are copied into it.
-        notes: differences from what was asked for, for provenance.json.
-        continues: whether an existing run may be continued; if not, it is refused.
+        notes: differences from the request of the user, for provenance.json.
+        continues: True if an existing run may be continued; if False, it is refused.
 
     Yields:
         The lock, on the first process; None on others.

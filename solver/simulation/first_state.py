@@ -1,4 +1,4 @@
-"""The state that a run goes on from: that of its newest checkpoint, or its start."""
+"""First state of a run: the state of its newest checkpoint, or its start."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OF_STARTS = (ChangedStart, IdleForcing, UnsolvedModes)  # warnings that the log 
 
 
 def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
-    """The state that a run goes on from, and its step if it is that of a checkpoint. Collective.
+    """The state from which a run starts or resumes, and its step if it is from a checkpoint. Collective.
 
-    It is that of the newest valid checkpoint if there are any, and else the start; never the start where all of the
-    checkpoints are damaged.
+    It is the newest valid checkpoint if there is any checkpoint, and else the start. If all checkpoints are damaged,
+    the run is not started over.
 
     Raises:
         CheckpointError: all of them are damaged.
@@ -111,7 +111,7 @@ def _in_words(exchange: dict[str, Any] | None) -> str:
 
 
 def log_rounding(equation: AnyEquation) -> None:
-    """A line in the log if the precision of exchanges is below that of the grid."""
+    """Log a line if the precision of exchanges is below the precision of the grid."""
     exchange = equation.exchange_rounding
     if exchange is not None:
         LOGGER.info("%s: results depend on the number of devices to that precision", _in_words(exchange))

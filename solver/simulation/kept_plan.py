@@ -1,4 +1,4 @@
-"""What was searched for an equation, such as its transforms, is a fact of its run: found once, and used again."""
+"""Results of a search for an equation, such as its transforms: facts of its run, found once and used again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends a run early."""
+"""Limits that end a run early."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solver.config import STALL_SECONDS
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a run early.
+    """Limits that end a run early.
 
     Args:
         time_limit: seconds after the start of the process before which the run is to have stopped, with a checkpoint.

@@ -58,16 +58,16 @@ class OutputList:
 
     @property
     def pauses(self) -> list[Schedule]:
-        """Where steps pause."""
+        """Schedules at which stepping pauses."""
         return [pause for output in self.all for pause in output.pauses]
 
     def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
-        """What outputs sum up over time, at the start, by the name of the output; those that sum up something."""
+        """Sums over time at the start, by the name of the output; outputs that accumulate no sums are left out."""
         every = {output.name: output.accumulators(equation) for output in self.others}
         return {name: sums for name, sums in every.items() if sums}
 
     def declared(self, equation: AnyEquation, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
-        """How these sums are stored, by the name of the output, as each output declares it.
+        """Storage of these sums, by the name of the output, as each output declares it.
 
         Raises:
             TypeError, ValueError: an output does not say how it stores an array, or says what does not fit.
@@ -95,7 +95,7 @@ class OutputList:
     def open(self, run: Run, resumed_at: int | None) -> None:
         """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.
 
-        Collective: what the first process refuses ends all of them.
+        Collective: if the first process refuses, all processes end.
         """
         self.prepare(run)
         self.resume_files(run, resumed_at, self.all)  # all of them before anything is dropped
@@ -109,7 +109,7 @@ class OutputList:
                 output.prepare(run)
 
     def resume_files(self, run: Run, resumed_at: int | None, outputs: Iterable[Output]) -> None:
-        """Let outputs check the files that they continue, if the run goes on from a checkpoint. Collective."""
+        """Let outputs check the files that they continue, if the run resumes from a checkpoint. Collective."""
         with Agreement("outputs").together():
             for output in outputs if is_first() and resumed_at is not None else ():
                 output.resume(run)
@@ -131,7 +131,7 @@ class OutputList:
         return [output for output in self.others if output.is_due(state, start=start, end=end)]
 
     def write(self, run: Run, state: State, watchdog: Watchdog, *, start: bool, end: bool) -> None:
-        """Write what is due."""
+        """Write the outputs that are due."""
         write_each(self.due(state, start=start, end=end), run, state, watchdog)
         if self.checkpoints.is_due(state, start=start, end=end):
             self.checkpoint(run, state)

@@ -1,7 +1,7 @@
-"""Pauses of a run, and those who are told of them: each a listener with one method, in an order that is data.
+"""Pauses of a run, and their listeners, which have one method each and are called in an order that is data.
 
-A listener is called in every process, at every pause, in the order in which `simulate` names them. What it does must be
-the same in all of them where it waits for the others.
+A listener is called in every process, at every pause, in the order in which `simulate` names them. Where a listener
+waits for the other processes, it must do the same in all of them.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Pause:
     """The moment between two chunks of steps; the same in every process but for the state's own pieces.
 
     Args:
-        state: as it stands now.
-        seconds: since the pause before, the most that any process took.
-        steps: taken since the pause before; 0 at the first one.
-        moved: whether this process has taken a step.
-        compiled: whether the chunk before was the first one, which compiles.
-        resumed: whether the state is that of the checkpoint which the run continues from.
-        done: whether the state stands at the end of the run.
-        stopping: whether the run stops here, before its end.
-        failed: whether something could not be written, in any process.
+        state: the present state.
+        seconds: seconds since the pause before, the most that any process took.
+        steps: number of steps since the pause before; 0 at the first one.
+        moved: True if this process has taken a step.
+        compiled: True if the chunk before was the first one, which compiles.
+        resumed: True if the state is from the checkpoint that the run continues from.
+        done: True if the state is the last one of the run.
+        stopping: True if the run stops here, before its end.
+        failed: True if something could not be written, in any process.
     """
 
     state: State
@@ -51,12 +51,12 @@ class Pause:
 
     @property
     def is_last(self) -> bool:
-        """Whether the run ends here, early or not."""
+        """True if the run ends here, early or not."""
         return self.done or self.stopping
 
 
 class Listener(Protocol):
-    """Who is told of each pause."""
+    """Called at each pause of a run."""
 
     def at_pause(self, pause: Pause) -> None:
         """Called in every process. What it raises ends the run."""

@@ -23,12 +23,12 @@ TRACE, PLANES = ".json.gz", ".xplane.pb"  # for ui.perfetto.dev, and for xprof
 class Profile:
     """Traces steps of a run once everything is compiled: from the second step that this process takes.
 
-    Each traced step is a chunk of its own, named `step` with its number; what is written between steps is `outputs`.
+    Each traced step is a chunk of its own, named `step` with its number; writing between steps is named `outputs`.
     Chunks do not change a result, and a trace that cannot be written does not stop a run.
 
     Args:
-        directory: of the run; traces go to its folder `profile`.
-        steps: to be traced; 0 for none.
+        directory: directory of the run; traces go to its folder `profile`.
+        steps: number of steps to trace; 0 for no trace.
     """
 
     def __init__(self, directory: Path, steps: int = 0) -> None:

@@ -62,7 +62,7 @@ class Progress:
         self._started = False
 
     def at_pause(self, pause: Pause) -> None:
-        """Print, if it is time to and the run goes on."""
+        """Print, if it is time to and the run does not stop here."""
         if not pause.stopping:
             self.show(pause.state)
 

@@ -37,7 +37,7 @@ class CommonFiles:
     Args:
         run_file: text of config.toml.
         members: text of members.csv: a line for each member, which its name begins.
-        own: names of the job's own members: the lines of others are those of their jobs, which may have drawn again.
+        own: names of the job's own members: lines of other members come from their jobs, which may have drawn again.
         sources: the user's own files, which are copied into the directory.
     """
 
@@ -53,15 +53,15 @@ def shared_directory(
 ) -> Iterator[RunLock | None]:
     """Hold the folder of a job for the time of the context, and write its log there. Collective.
 
-    The first job writes the common files; the others compare them with their own. They may be replaced, as those of a
-    run that is continued, while no other job is alive.
+    The first job writes the common files; the others compare them with their own. While no other job is alive, a job
+    may replace them under the rules for a continued run.
 
     Args:
-        directory: of the ensemble.
+        directory: directory of the ensemble.
         share: which of its jobs this one is.
-        files: what all jobs have in common.
+        files: files that all jobs have in common.
         devices: the devices of the job, for provenance.json.
-        does: what the job carries out, for the log of the ensemble.
+        does: work of the job, for the log of the ensemble.
 
     Yields:
         The lock of the job's folder, on the first process; None on others.
@@ -134,7 +134,7 @@ def _text(path: Path) -> str | None:
 
 
 def _with_lines_of_others(files: CommonFiles, table: str) -> str:
-    """members.csv with the lines of other jobs' members as they stand in the file, if it has the same columns."""
+    """members.csv with the lines of other jobs' members as they are in the file, if it has the same columns."""
     now, before = (csv.DictReader(io.StringIO(text)) for text in (files.members, table))
     columns = before.fieldnames or []
     if set(columns) != set(now.fieldnames or []):
@@ -165,7 +165,7 @@ def _refuse_other_number(directory: RunDirectory, share: Share, others: Sequence
 
 
 def _refuse_other_run_file(directory: RunDirectory, before: str, now: str, others: Sequence[str]) -> None:
-    """Raises ConfigError if config.toml has other physics, or is that of jobs that are alive."""
+    """Raises ConfigError if config.toml has other physics, or belongs to other jobs that are alive."""
     if others:
         lines = zip(before.splitlines(), now.splitlines(), strict=False)
         first, own = next(((a, b) for a, b in lines if a != b), ("the end", "more lines"))

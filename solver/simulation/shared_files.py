@@ -1,4 +1,4 @@
-"""The files that members of a packed ensemble share, held by the first process while a batch of them goes on."""
+"""The files that members of a packed ensemble share, held by the first process while a batch of members is run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def shared_files(ensemble: RunDirectory, numbers: Sequence[int]) -> Iterator[Sha
     """The files that these members share; none if each has files of its own. Collective.
 
     Args:
-        ensemble: its directory.
-        numbers: of all members that this job carries out, if they share files.
+        ensemble: directory of the ensemble.
+        numbers: numbers of all members that this job carries out, if they share files.
 
     Raises:
         ConfigError: a shared file is damaged.
@@ -38,8 +38,9 @@ class SharedFiles:
     """Gives members their place in shared files.
 
     Args:
-        packs: by number of the member; none of members with files of their own, and in other processes than the first.
-        shared: whether members share files.
+        packs: packs by number of the member; empty for members with files of their own, and in other processes than the
+            first.
+        shared: True if members share files.
     """
 
     def __init__(self, packs: Mapping[int, Pack], shared: bool) -> None:

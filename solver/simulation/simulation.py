@@ -20,23 +20,23 @@ from solver.steppers.stepper import Stepper
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a run is. The command, `solver.run`, `tune` and `validate` build it.
+    """Full description of a run. The command, `solver.run`, `tune` and `validate` build it.
 
     `states` steps it and writes nothing; `simulate` carries it out in its directory.
 
     Args:
         equation: the equation that is solved.
-        stepper: how it is stepped.
-        control: what decides the size of its steps.
+        stepper: time stepper of the run.
+        control: control of the size of its steps.
         end: time at which it ends.
         start: makes the first state, where there is no checkpoint.
-        outputs: what is written; no outputs but checkpoints by default.
-        limits: what ends it early.
-        listeners: of the user's, told of each pause after all others.
-        directory: where `simulate` writes; None for a run whose states are all that is wanted.
-        title: of the run, in its files.
+        outputs: outputs to write; no outputs but checkpoints by default.
+        limits: limits that end it early.
+        listeners: the user's own listeners, called at each pause after all others.
+        directory: directory in which `simulate` writes; None for a run whose states alone are wanted.
+        title: title of the run, in its files.
         run_file: the resolved run file, as text.
-        analyse: mesh of other devices, which carry out outputs while the run goes on; None where the devices that step
+        analyse: mesh of other devices, which carry out outputs during the run; None if the devices that step
             do everything. If they are in other processes, these call `analyse`.
     """
 

@@ -40,18 +40,19 @@ def simulate(
 
     Args:
         simulation: the run, with a directory.
-        request: set when a signal asks for a stop.
+        request: set when a signal requests a stop.
         lock: the first process's lock on the directory; None in the others.
         profile: steps to be traced, if any.
 
     Returns:
-        The last state, and whether it stands at the end: if not, it was stopped early and a checkpoint written.
+        The last state, and True if it is at the end of the run; if False, the run was stopped early and a checkpoint
+        written.
 
     Raises:
         BlowUp: the solution stopped being finite, or has more energy than it may.
         CheckpointError: all checkpoints of the directory are damaged.
         DiskError: a file could not be written; everything finished before is whole.
-        FailedElsewhere: another process could not go on.
+        FailedElsewhere: another process failed.
         ValueError: a run without a directory.
     """
     directory = simulation.for_outputs().directory
@@ -100,7 +101,7 @@ class Running:
         self.course.take(*answer)
 
     def pause(self) -> None:
-        """Tell the listeners of this moment, which is before any step at first. All processes are told the same."""
+        """Call the listeners, the first time before any step. All processes give them the same information."""
         step, previous = int(self.state.step), self._previous
         stop, seconds, failed = largest(
             [
@@ -136,7 +137,7 @@ def running(
 
     Args:
         simulation, request, lock: as of `simulate`.
-        watchdog: is told of the run's progress.
+        watchdog: watchdog that is informed of the run's progress.
         profile: steps to be traced; None for a run whose steps are carried out together with the steps of `companions`
             other runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops
             it.
@@ -207,7 +208,7 @@ def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
 
 @contextmanager
 def _writing(run: Run, watchdog: Watchdog, lock: RunLock | None) -> Iterator[None]:
-    """What is being written when the block ends is finished, unless other processes may have died that it waits for."""
+    """Finish open writes when the block ends; if other processes may have died, wait for a limited time only."""
     run.writer.while_waiting = lambda: watchdog.busy("writing")
     patience = PATIENCE if jax.process_count() > 1 else None
     try:

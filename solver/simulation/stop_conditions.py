@@ -1,4 +1,4 @@
-"""What stops a run before its end: a signal, a file, the clock, or another run that took its directory."""
+"""Reasons to stop a run before its end: a signal, a file, the clock, or another run that took its directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StopConditions:
 
     Args:
         request: set when a signal came.
-        directory: of the run; a file `stop` in it, or in that of its ensemble, asks for an early stop.
+        directory: directory of the run; a file `stop` in it, or in the ensemble's directory, requests an early stop.
         lock: the first process's lock on the directory; None on the others.
         time_limit: seconds after the start of this process.
         companions: other runs that stop together with this one, and write their checkpoints in turn.
@@ -62,10 +62,10 @@ class StopConditions:
         self._chunk_seconds = 0.0 if pause.compiled else pause.seconds
 
     def should_stop(self, advanced: bool) -> bool:
-        """Whether this process has a reason to stop the run.
+        """True if this process has a reason to stop the run.
 
         Args:
-            advanced: whether the run took a step since it was started. The clock does not stop a run that did not:
+            advanced: True if the run took a step since it was started. The clock does not stop a run without a step:
                 started again and again, it would never end.
 
         Raises:
@@ -105,14 +105,14 @@ class StopConditions:
         LOGGER.warning("%s", message)
 
     def remove_stop_file(self) -> None:
-        """Remove the run's own file that asks for a stop, once the run stops, early or at its end."""
+        """Remove the run's own file that requests a stop, once the run stops, early or at its end."""
         if is_first():
             self.directory.stop_files[0].unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class EndOfRun:
-    """Removes the file that asks for a stop where the run ends, and logs why it ends early."""
+    """Removes the file that requests a stop where the run ends, and logs why it ends early."""
 
     conditions: StopConditions
 

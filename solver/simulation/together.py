@@ -28,7 +28,7 @@ def carry_out_together(
         names: names of the runs, for the log.
 
     Returns:
-        By place, how the run ended. Where one blows up the others go on.
+        By place, the end of each run. If one blows up, the others continue.
 
     Raises:
         Whatever else a run raises: then all others are ended, each with its newest checkpoint kept.
@@ -95,7 +95,7 @@ class _Block:
 
 
 def _progress(going: Mapping[int, _Block]) -> str:
-    """A line for all runs that have not ended."""
+    """A line for all runs that are not over."""
     times = {block.name: float(block.run.state.t) for block in going.values()}
     last, first = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
     return (
