@@ -1,4 +1,4 @@
-"""Powers of the Laplacian in a text: whether the grid's precision can hold the damping of the largest wavenumber."""
+"""Powers of the Laplacian in a text: the grid's precision must hold the damping of the largest wavenumber."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
     Args:
         path: HDF5, .npy or .npz file on a disk that every process sees. Every process reads the whole arrays of a .npz
             file.
-        datasets: names, none for a .npy file: one data set with or without an axis of components, or one for each
+        datasets: names, empty for a .npy file: one data set with or without an axis of components, or one for each
             component.
         grid: the grid of the field; values are converted to its precision.
 

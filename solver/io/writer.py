@@ -23,7 +23,7 @@ class WritingThread:
     Processes that write together agree by its name: each has threads of the same names, with the same jobs.
 
     Args:
-        name: for agreement, unique among the threads of this process that are in use.
+        name: name for agreement, unique among the threads of this process that are in use.
     """
 
     def __init__(self, name: str = "writer") -> None:
@@ -69,7 +69,7 @@ class Writer:
     its error.
 
     Args:
-        thread: shared with other runs; one of its own if it is not given.
+        thread: thread shared with other runs; a thread of its own if it is not given.
     """
 
     def __init__(self, thread: WritingThread | None = None) -> None:

@@ -67,7 +67,7 @@ class Members:
         """Carry out the calls of the member that is furthest behind, and of all that can go with it.
 
         Args:
-            calls: by place. The first call of a member brings its arrays; from then on they are here.
+            calls: calls by place. The first call of a member brings its arrays; from then on they are here.
 
         Returns:
             By place, functions that give what the calls that were carried out returned; others wait. They are to be

@@ -84,7 +84,7 @@ class Schedule:
 def multiple(count: int, size: float, start: float = 0.0) -> float:
     """start + count · size, in decimal numbers if that is the shorter one to write.
 
-    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in those alone.
+    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in binary numbers alone.
     """
     binary = start + count * size
     decimal = float(Decimal(repr(start)) + count * Decimal(repr(size)))

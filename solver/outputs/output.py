@@ -1,4 +1,4 @@
-"""Base class of outputs: when and what they write, how they continue, and how they are verified and drawn."""
+"""Base class of outputs: schedule and files, and methods that write, continue, verify and draw them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Run:
         run_file: the resolved run file, as text.
         warned: kinds of warnings that are in the log already.
         tails: tails of the spectra in the row before, by field (see `outputs.resolution`).
-        writer: writes large files while the run continues.
+        writer: writer of large files, which works while the run continues.
         kept: steps that have a checkpoint, written or being written.
     """
 
@@ -158,7 +158,7 @@ class Output(ABC):
         return None
 
     def states_kept(self, end: float, steps: int | None) -> int | None:
-        """The most states of a run from t = 0 that lie on the disk at a time; None if it is not known.
+        """The most states of a run from t = 0 that are on the disk at a time; None if it is not known.
 
         Args:
             end: time at which the run ends.

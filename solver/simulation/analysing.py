@@ -113,7 +113,7 @@ def _open(simulation: Simulation, run: Run, messages: Messages) -> None:
 def _receive(
     simulation: Simulation, stepping: Mesh, messages: Messages, received: SimpleQueue[Received | BaseException]
 ) -> None:
-    """Fetch states as they are offered, in a thread, so that those who step need not keep them."""
+    """Fetch states as they are offered, in a thread, so that the processes that step need not keep them."""
     number, statistics = 0, statistics_of(simulation.outputs, simulation.equation)
     try:
         while True:

@@ -158,7 +158,7 @@ def end_recorded(lock: RunLock | None) -> Iterator[None]:
 
 
 def live_jobs(directory: RunDirectory, pattern: str = "*-of-*") -> list[str]:
-    """Names of the folders of those jobs that carry out members of an ensemble now."""
+    """Names of the folders of the jobs that carry out members of an ensemble now."""
     return [folder.name for folder in sorted(directory.jobs.glob(pattern)) if live_holder(folder)]
 
 

@@ -1,4 +1,4 @@
-"""A run from its first state to its last, with listeners told of its pauses."""
+"""A run from its first state to its last, with listeners that are called at its pauses."""
 
 from __future__ import annotations
 
