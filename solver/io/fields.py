@@ -26,7 +26,7 @@ def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int
     last axis of this name; several hold one component each. Touches no device.
 
     Raises:
-        ValueError: a missing file or data set, one that lies behind a link or in another file, or components of
+        ValueError: a missing file or data set, one behind a link or in another file, or components of
             different shapes.
     """
     path = Path(path)

@@ -224,7 +224,7 @@ class RowsInFile:
         self.file.append(self.number, row, layout)
 
     def flush(self) -> None:
-        """Bring what was added to the disk."""
+        """Bring the added rows to the disk."""
         self.file.flush()
 
     def drop_after(self, step: int) -> None:

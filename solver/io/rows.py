@@ -151,7 +151,7 @@ class Rows(Protocol):
         """Add a row; the first one begins the file."""
 
     def flush(self) -> None:
-        """Bring what was added to the disk; called before each checkpoint."""
+        """Bring the added rows to the disk; called before each checkpoint."""
 
     def drop_after(self, step: int) -> None:
         """Drop the rows after a step (−1: all rows)."""

@@ -100,8 +100,8 @@ class Writer:
         """Write something.
 
         Args:
-            prepare: makes the copies, and returns the job that writes them. It is called before `submit` returns, when
-                the copies of the pause before have been written.
+            prepare: function that makes the copies and returns the job that writes them. It is called before `submit`
+                returns, when the copies of the pause before have been written.
 
         Raises:
             Exception: the error of an earlier job.

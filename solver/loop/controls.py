@@ -115,7 +115,7 @@ class StepControl(eqx.Module):
         for its random numbers, and taken again with them, makes large numbers rarer than they should be.
 
         Raises:
-            ValueError: the message names what can control its steps.
+            ValueError: the message names the controls that can choose its steps.
         """
         for name, forcing in equation.forcings().items() if self.needs_error else ():
             if forcing.random:

@@ -112,7 +112,7 @@ class Call:
         self.state: State | None = state
 
     def carry_out(self, donate: bool) -> tuple[State, Any]:
-        """The state after the call, and whether it is finite; `donate` reuses the buffers of the state before."""
+        """The state after the call, and True if it is finite; `donate` reuses the buffers of the state before."""
         run, state = advance_donating if donate else advance, self.state
         self.state = None
         moved, is_finite = run(self.equation, self.stepper, self.control, state, self.limits)
@@ -197,7 +197,7 @@ class Course:
         return self._call
 
     def take(self, moved: State, is_finite: Any) -> None:
-        """Go on with what the call returned.
+        """Continue with the result of the call.
 
         Raises:
             BlowUp: it is not finite.

@@ -45,7 +45,7 @@ class Rows(Sequence[Tree], Generic[Tree]):
         batch: a pytree of arrays with members along the first axis, split over the mesh axis `member`. Rows beyond the
             last member repeat the first one's.
         count: number of members.
-        take: gives the row of a place in the batch.
+        take: function that gives the row of a place in the batch.
     """
 
     def __init__(self, batch: Tree, count: int, take: Callable[[Tree, int], Tree]) -> None:

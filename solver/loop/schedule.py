@@ -71,7 +71,7 @@ class Schedule:
         return self.every_steps - step % self.every_steps if self.every_steps else None
 
     def next_time(self, t: float, tolerance: float) -> float:
-        """The next multiple in time that lies beyond `t`, by more than a tolerance or a billionth of the interval."""
+        """The next multiple in time beyond `t`, by more than a tolerance or a billionth of the interval."""
         if not self.every_time:
             return math.inf
         tolerance = min(tolerance, TOLERANCE * self.every_time)

@@ -64,7 +64,7 @@ class Output(ABC):
     attributes with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
 
     Class attributes:
-        name: its name in run files.
+        name: name of the output in run files.
         at_start: True if the first state of a run is written.
         keeps_bits: True if the devices that step carry it out even where others analyse, so that its files have the
             bits of a run on the former alone. False for results that agree to round-off, such as sums over the box.

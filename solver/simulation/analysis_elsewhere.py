@@ -30,7 +30,7 @@ class AnalysisElsewhere:
         outputs: outputs of the run.
         mesh: mesh of the devices that analyse.
         resumed_at: step of the checkpoint from which the run continues; None for a new run.
-        request: set when a signal comes to a process that analyses.
+        request: stop request, set when a signal comes to a process that analyses.
     """
 
     def __init__(self, run: Run, outputs: OutputList, mesh: Mesh, resumed_at: int | None, request: StopRequest) -> None:
