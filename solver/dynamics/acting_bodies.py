@@ -35,7 +35,7 @@ def at_motion(equation: Any, fields: Fields, t: ArrayLike | None = None) -> Any:
 
 
 def with_bodies_at_rest(equation: Any) -> Any:
-    """An equation with what bodies at rest do at all points, as steps use it: made once for all of them.
+    """An equation with the action of bodies at rest at all points, as steps use it: made once for all of them.
 
     Every device makes its own part. No communication.
     """
@@ -61,7 +61,7 @@ def _at_rest(obstacles: Obstacles, at: Any) -> dict[str, Any]:
 def with_moving_bodies(
     equation: Any, function: AtPoints, numbers: Mapping[str, Any], places: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Places, with what bodies do there as arrays where they move: CPUs would work it out once for each product."""
+    """Places, with the action of moving bodies there as arrays: CPUs would compute it once for each product."""
     obstacles, grid = equation.obstacles if function.has_obstacles else None, equation.grid
     if obstacles is None or places is None or not obstacles.move or on_gpu(grid.mesh):
         return places
@@ -78,7 +78,7 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
 
     Args:
         equation: equation of a text.
-        on_grid: its `Evaluation`.
+        on_grid: the equation's `Evaluation`.
     """
     obstacles = equation.obstacles
     if obstacles is None:

@@ -105,8 +105,8 @@ class AnyEquation(eqx.Module):
         Parameters that are committed to devices, whole on each, are copied from device to device.
 
         Raises:
-            ValueError: a mesh that cannot split the grid, or a parameter that is split over the devices: how it is to
-                be split elsewhere is not known.
+            ValueError: a mesh that cannot split the grid, or a parameter that is split over the devices, whose
+                split on other devices is not known.
         """
         grid = dataclasses.replace(self.grid, mesh=mesh)
         self.method.check(grid.layout, mesh)
@@ -181,7 +181,7 @@ class AnyEquation(eqx.Module):
         return dict(zip(chosen, jnp.split(stacked, ends[:-1]), strict=True))
 
     def fields_alone(self, entries: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields among the entries of a state, or of what changes them."""
+        """The fields among the entries of a state, or among their changes."""
         return {name: entry for name, entry in entries.items() if name in self.fields}
 
     # ---- the fields' two forms ------------------------------------------------------------------------------
@@ -215,16 +215,16 @@ class AnyEquation(eqx.Module):
 
     @abstractmethod
     def to_physical(self, fields: Fields) -> Fields:
-        """Values at the points, from what a state holds."""
+        """Values at the points, from the entries of a state."""
 
     @abstractmethod
     def coefficients(self, fields: Fields) -> Fields:
-        """Fourier coefficients, from what a state holds."""
+        """Fourier coefficients, from the entries of a state."""
 
     def constrain(self, fields: Fields) -> Fields:
-        """A condition of the equation's own on what a state holds, met after every step; none by default.
+        """A condition of the equation's own on the fields of a state, met after every step; no condition by default.
 
-        What the fields declare (real, `solenoidal`, `zero_mean`) is kept without it.
+        The declared properties of fields (real, `solenoidal`, `zero_mean`) are kept without it.
         """
         return fields
 
@@ -236,7 +236,7 @@ class AnyEquation(eqx.Module):
 
     @abstractmethod
     def forcings(self) -> dict[str, Any]:
-        """Forcings by field name; none for an equation that has no place for them."""
+        """Forcings by field name; empty for an equation that has no place for them."""
 
     @abstractmethod
     def companions_by_name(self) -> dict[str, Companion]:
@@ -254,7 +254,7 @@ class AnyEquation(eqx.Module):
 
     @abstractmethod
     def prepared(self) -> Any:
-        """This equation with what many evaluations of it have in common, made once; called where steps begin."""
+        """This equation with the arrays that many evaluations share, made once; called where steps begin."""
 
     @abstractmethod
     def rate(self, fields: Fields) -> Array:
@@ -263,7 +263,7 @@ class AnyEquation(eqx.Module):
     @property
     @abstractmethod
     def why_no_rate(self) -> str:
-        """Why `rate` means nothing, so that steps are fixed or chosen by a tolerance; empty where it does."""
+        """Reason why `rate` has no meaning, so that steps are fixed or chosen by a tolerance; empty if it has one."""
 
     def error_scales(self, sizes: Fields) -> Fields:
         """The size of each field that its errors are relative to, by name, where a tolerance controls the steps.
@@ -288,10 +288,10 @@ class AnyEquation(eqx.Module):
         """The functions that outputs call, made from its fields or its text, as `reported` changes them."""
 
     def reported(self, report: Report) -> Report:
-        """Its report, from the one that is made of its fields or its text: `dataclasses.replace(report, …)`.
+        """Its report, from the given one, which is made of its fields or its text: `dataclasses.replace(report, …)`.
 
-        Override it to report otherwise, or more; by default it is that. A subclass of an equation of the library goes
-        on from `super().reported(report)`.
+        Override it to report otherwise, or more; by default it is the given one. A subclass of an equation of the
+        library starts from `super().reported(report)`.
         """
         return report
 

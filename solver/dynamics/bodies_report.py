@@ -54,7 +54,7 @@ def _mask(equation: Any, fields: Fields) -> Mask | None:
 
 
 def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
-    """A budget in which `body` holds what bodies do, where nothing else in N changes an energy."""
+    """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
     if equation.obstacles is None:
         return budget
     bare = in_dimensions(equation.text, equation.grid.dimensions).energies

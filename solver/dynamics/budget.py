@@ -1,4 +1,4 @@
-"""The energy budget of an equation: what changes each of its energies, and how its integrals travel with the fields."""
+"""The energy budget of an equation: causes of change of each energy, and their integrals stored with the fields."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def split_budget(fields: Fields, like: Mapping[str, Any]) -> tuple[Fields, dict[
 
 
 def rates_in(history: Any) -> Array | None:
-    """The rates of a budget in an earlier step that a stepper's history holds; None if it holds none."""
+    """The rates of a budget in an earlier step that a stepper's history holds; else None."""
     if not isinstance(history, Mapping):
         return None
     in_entries = [entry if name == BUDGET else rates_in(entry) for name, entry in history.items()]

@@ -38,7 +38,7 @@ def require(
 
 
 def nothing_unless(value: Any, least: float = -math.inf, above: float = -math.inf) -> Any:
-    """The value, and not a number where one that is being traced is what `require` would refuse; nothing else changes.
+    """The value, but NaN where it is being traced and `require` would refuse it; nothing else changes.
 
     Under `jit` and other transformations nothing can be raised: results and their derivatives are not a number either.
     """

@@ -34,7 +34,7 @@ class Companion(eqx.Module):
         """y at the start of a run: real numbers of any shape.
 
         Args:
-            equation: whose companion this is.
+            equation: equation of this companion.
             fields: entry of a state for each field, by name.
         """
 
@@ -64,7 +64,7 @@ class Companion(eqx.Module):
         return y
 
     def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-        """Its columns of series.csv, a number each, in the order of `units`; none by default."""
+        """Its columns of series.csv, a number each, in the order of `units`; empty by default."""
         return {}
 
     def units(self, equation: Any) -> Mapping[str, str]:
@@ -105,7 +105,7 @@ def check_companions(equation: Any) -> None:
     """Trace companions on shapes alone; touches no device.
 
     Raises:
-        ValueError: one whose numbers are not real, or whose rates or numbers after a step have another shape.
+        ValueError: a companion whose numbers are not real, or whose rates or numbers after a step have another shape.
     """
     for name, companion in equation.companions_by_name().items():
         _check(name, companion, equation)

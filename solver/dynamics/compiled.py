@@ -22,7 +22,7 @@ def compiled(fn: Callable[..., Any], **options: Any) -> Program:
 def in_precision(module: Any) -> Any:
     """An equation whose floating-point and complex arrays have the precision of its grid; another module as it is.
 
-    Python's own numbers stay as they are: they take the precision of what they meet.
+    Python's own numbers stay as they are: they take the precision of the arrays that they meet.
     """
     if not isinstance(module, AnyEquation):
         return module

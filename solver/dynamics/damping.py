@@ -1,4 +1,4 @@
-"""Powers of the Laplacian in a text: whether the grid's precision can hold the damping of the largest wavenumber."""
+"""Powers of the Laplacian in a text: the grid's precision must hold the damping of the largest wavenumber."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOW = '; jax.config.update("jax_enable_x64", True), and a grid of precision floa
 def require_powers(grid: Grid, system: System, numbers: Mapping[str, Any]) -> None:
     """Refuse a ν_h (−∇²)^p in a text whose size ν_h K^(2p), K the largest |k|, the grid's precision cannot hold.
 
-    Numbers that are being traced pass, and those that are not of parameters alone. Touches no device.
+    Numbers that are being traced pass, and so do numbers that do not depend on parameters alone. Touches no device.
 
     Raises:
         ValueError: the size is out of range. The message names the coefficient, the power and the possible values.

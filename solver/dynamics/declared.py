@@ -61,7 +61,7 @@ def dimensions_of(text: Text) -> tuple[int, ...]:
 
 
 def declared_fields(text: Text) -> dict[str, Field]:
-    """The fields of a text as an equation declares them: what has no divergence is read off its constraints."""
+    """The fields of a text as an equation declares them: fields without divergence are found from its constraints."""
     system = text.system
     solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
     zero_mean, components = dict(text.means), dict(text.components)

@@ -30,7 +30,7 @@ def text_table(equation: Any) -> dict[str, Any]:
 
 
 def plan_to_keep(equation: Any) -> str:
-    """The plan that was searched for an equation's text, as its run keeps it; empty where none was."""
+    """The plan that was searched for an equation's text, as its run keeps it; empty if no plan was searched for."""
     on_grid = Evaluation(equation)
     return on_grid.derived.plan_to_keep if on_grid.text.plan != "as written" else ""
 

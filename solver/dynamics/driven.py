@@ -142,8 +142,8 @@ class Driven(eqx.Module):
         """Fields at the end of a step, after the kicks of their forcings, and so their companions.
 
         Args:
-            fields: after the step, with or without a budget.
-            prepared: from `prepare_kicks`, for the size of this step.
+            fields: fields after the step, with or without a budget.
+            prepared: result of `prepare_kicks`, for the size of this step.
         """
         if not prepared:
             return fields

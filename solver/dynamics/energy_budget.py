@@ -1,4 +1,4 @@
-"""The integrals over time of what changes the energies, as a companion of the fields."""
+"""The integrals over time of the causes that change the energies, as a companion of the fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EnergyBudget(Companion):
 
 
 def budget_columns(equation: Any) -> tuple[str, ...]:
-    """Names of the integrals that a run keeps for the budget of energies; none where it keeps no budget."""
+    """Names of the integrals that a run keeps for the budget of energies; empty where it keeps no budget."""
     if equation.report.budget is None or not equation.energy_budget:
         return ()
     shapes = equation.fields_alone(equation.field_shapes())

@@ -67,7 +67,7 @@ class Equation(AnyEquation):
 
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
-            states and random numbers are the loop's: they lie in the run's `State` and its checkpoints.
+            states and random numbers are the loop's: they are in the run's `State` and its checkpoints.
         energy_budget: True if a run integrates the causes that change the equation's energies. Costs a sum over the
             modes per evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
@@ -132,7 +132,7 @@ class Equation(AnyEquation):
         return TextDynamics(self).linear()
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
-        """Coefficients of N(u, t) [u/time], zero in the padding (what `transform.forward` returns is).
+        """Coefficients of N(u, t) [u/time], zero in the padding (as the result of `transform.forward` is).
 
         By default derived from the text.
         """
@@ -186,7 +186,7 @@ class Equation(AnyEquation):
 
     @property
     def plain_text(self) -> Text:
-        """The text without the terms of parameters that are None, and without what bodies do."""
+        """The text without the terms of parameters that are None, and without the terms of bodies."""
         return without_missing(self, self.text.without_obstacles)
 
     @property
@@ -239,7 +239,7 @@ class Equation(AnyEquation):
         return given if obstacles is None or not obstacles.free else together({MOTION: FreeBodies()}, given)
 
     def own_companions(self) -> Mapping[str, Companion]:
-        """Companions by name that the equation has whatever it is given, of its parameters; none by default."""
+        """Companions by name that every equation of the class has, made of its parameters; empty by default."""
         return {}
 
     @property
@@ -254,7 +254,7 @@ class Equation(AnyEquation):
         return Driven(self, dict(forcing), key, step)
 
     def prepared(self) -> Any:
-        """This equation with what bodies at rest do at all points, as steps use it: made once for all of them."""
+        """This equation with the action of bodies at rest at all points, as steps use it: made once for all of them."""
         return with_bodies_at_rest(self)
 
     def space(self, name: str) -> Space:

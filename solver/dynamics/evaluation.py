@@ -43,7 +43,7 @@ class Evaluation:
 
     @cached_property
     def text(self) -> Text:
-        """The text, without the terms of parameters that are None, with what bodies do."""
+        """The text, without the terms of parameters that are None, with the terms of bodies."""
         equation = self.equation
         return without_missing(equation, text_with_bodies(equation.text, equation.obstacles, self.grid.dimensions))
 
@@ -183,7 +183,7 @@ class Evaluation:
         return values
 
     def numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
-        """The numbers that functions at the points need, of parameters, time, spacing, and what a rate is made with."""
+        """The numbers that functions at the points need, of parameters, time, spacing and coefficients of a rate."""
         known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
         needed = {name for function in functions for name in function.names}
         numbers = {name: value for name, value in known.items() if name in needed}
@@ -196,7 +196,7 @@ class Evaluation:
         return numbers
 
     def places(self, *functions: AtPoints) -> dict[str, Any] | None:
-        """The coordinates that functions need, and what bodies at rest do there; None if they need none.
+        """The coordinates that functions need, and the action of bodies at rest there; None if they need neither.
 
         Raises:
             ValueError: they need some, and the points are shifted.
@@ -219,7 +219,7 @@ def without_missing(equation: Any, text: Text) -> Text:
 
 
 def text_with_bodies(text: Text, obstacles: Any, dimensions: int) -> Text:
-    """A text with what bodies and sponges do where it says `penalise`, or without these terms."""
+    """A text with the terms of bodies and sponges where it says `penalise`, or without these terms."""
     if obstacles is None:
         return text.without_obstacles
     return with_obstacles(text, dimensions, move=not obstacles.are_at_rest, conditions=obstacles.conditions)

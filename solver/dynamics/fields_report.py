@@ -36,7 +36,7 @@ class Squares:
     """½⟨|u|²⟩ of each field of an equation.
 
     Args:
-        equation: whose fields.
+        equation: equation of the fields.
     """
 
     def __init__(self, equation: AnyEquation) -> None:
@@ -60,7 +60,7 @@ class Squares:
         return self._means(self.equation.coefficients(fields))
 
     def kept(self, fields: Fields) -> dict[str, Array]:
-        """Those whose budget is kept: none with a series of the equation's own."""
+        """Energies whose budget is kept; empty if the equation has a series of its own."""
         return {} if self.equation.units else self._means(fields)
 
     def _means(self, hats: Fields) -> dict[str, Array]:
@@ -113,7 +113,7 @@ def vector_fields(equation: AnyEquation, fields: Fields) -> Fields:
 
 
 def units_of_invariants(equation: AnyEquation) -> dict[str, str]:
-    """Units of what moves between scales; empty where they are not known. Traces the fields."""
+    """Units of the quantities that move between scales; empty where they are not known. Traces the fields."""
     report = equation.report
     names = jax.eval_shape(report.invariants, equation.field_shapes())
     known = {**Squares(equation).units, **report.units()}

@@ -26,8 +26,8 @@ def idle_forcings(equation: Any, fields: Fields) -> dict[str, Array]:
     """By forced field, True if the modes that its forcing multiplies hold no energy beyond rounding errors.
 
     Args:
-        equation: under its forcings.
-        fields: coefficients by name.
+        equation: equation with its forcings.
+        fields: coefficients of the fields, by name.
 
     Returns:
         Entries of the forcings that multiply their field alone. One all-reduce for each.

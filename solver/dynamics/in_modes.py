@@ -20,7 +20,7 @@ from solver.written.vocabulary import COMPARED, OPERATORS
 
 
 class SymbolModes(Modes):
-    """Symbols whose values keep i apart; each is worked out once, or a program would be long to trace.
+    """Symbols whose values keep i apart; each is computed once, or a program would be long to trace.
 
     Args:
         numbers: the parameters, by name.

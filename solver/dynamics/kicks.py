@@ -33,10 +33,10 @@ def kicks(equation: Any, fields: Fields, forcing: Any, prepared: Any, keys: dict
     """Sum of the kicks of all forcings: coefficients by name, with the declared properties of the fields.
 
     Args:
-        equation: under its forcings.
-        fields: at the end of the step, without a budget.
+        equation: equation with its forcings.
+        fields: fields at the end of the step, without a budget.
         forcing: state of each forcing in this step.
-        prepared: from `prepared_kicks`, for the size of this step.
+        prepared: result of `prepared_kicks`, for the size of this step.
         keys: random key of each forcing in this step.
     """
     total: Fields = {}

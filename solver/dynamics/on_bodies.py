@@ -1,7 +1,7 @@
 """Forces and torques of a flow on the bodies in it.
 
 F = ∫(χ/η)(u − u_s)dV + d/dt∫χu dV, for a fluid of density 1. The second term is the momentum of the fluid inside the
-solid: it counts what the terms of N and L do there, not what a forcing does, which no solid would feel.
+solid: it counts the terms of N and L there, not a forcing, which no solid would feel.
 
 Source: Uhlmann, J. Comput. Phys. 209 (2005) 448 (the second term); Kolomenskiy & Schneider, J. Comput. Phys. 228 (2009)
 5687.
@@ -110,7 +110,7 @@ def units_of_motion(obstacles: Obstacles, dimensions: int) -> dict[str, str]:
 
 
 def warnings(obstacles: Obstacles, row: Mapping[str, float], t: float) -> list[str]:
-    """Warnings about bodies through which the flow goes, from a row of the series; none while it is set going."""
+    """Warnings about bodies through which the flow goes, from a row of the series; no warning while it settles."""
     settled = {
         name: t > SETTLING * known(body.penalisation_time(obstacles.scene)) for name, body in obstacles.bodies.items()
     }

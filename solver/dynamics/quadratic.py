@@ -1,4 +1,4 @@
-"""Quadratic forms Σ n⟨(l u)* (r u)⟩ of the fields of a text: their values, and what changes of the fields add."""
+"""Quadratic forms Σ n⟨(l u)* (r u)⟩ of the fields of a text: their values, and their rates of change."""
 
 from __future__ import annotations
 

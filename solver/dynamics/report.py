@@ -32,9 +32,9 @@ class Damping:
 
     Args:
         viscosity: ν of the term −ν|k|² in all directions [length²/time]; None if there is no such term.
-        further: makes the rates ≥ 0 of the other terms, such as hyperviscosity, at each mode [1/time]: one array for
-            each component of the velocity. None if there are no such terms.
-        size: gives the size of these terms at one mode [1/time]; 0 if their numbers are zero.
+        further: function that makes the rates ≥ 0 of the other terms, such as hyperviscosity, at each mode [1/time]:
+            one array for each component of the velocity. None if there are no such terms.
+        size: function that gives the size of these terms at one mode [1/time]; 0 if their numbers are zero.
         is_all: True if nothing else damps small scales, so that the dissipation is known.
     """
 
@@ -77,10 +77,10 @@ class Report:
         snapshot: real values at the points by name, scalars `(x, y, z)`, vectors `(component, x, y, z)`.
         snapshot_units: units of each entry of the snapshot, as far as they are known.
         energies: quadratic quantities, by column.
-        budget: rates of change of each of the energies by cause [energy/time], of fields and what changes them; their
+        budget: rates of change of each of the energies by cause [energy/time], from fields and their changes; the
             sum is the energy's time derivative. None for an equation whose budget cannot be kept.
         vectors: coefficients of vectors by name, the velocity first; structure functions, scales, and densities of
-            gradients and vorticity are worked out for them.
+            gradients and vorticity are computed for them.
         density: the equation's own density `(x, y, z)`, from values at the points; None without one: then |ψ|² of the
             first wavefunction counts.
         invariants: quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
@@ -88,13 +88,13 @@ class Report:
             by ⟨g · c⟩, and its shell spectrum by the sum of Re(ĝ* ĉ) over the shell. Fields that Q does not contain are
             left out. No communication.
         invariant_units: units of the invariants, as far as they are known.
-        exchanges: pairs of scalars a, b by name whose co-spectrum is what the linear part moves from one invariant to
-            another. No communication.
+        exchanges: pairs of scalars a, b by name whose co-spectrum is the transfer by the linear part from one
+            invariant to another. No communication.
         conserved: quantities that the equation conserves.
         conserved_scales: sizes of conserved quantities that may cancel to zero: the size that a quantity would have if
             nothing in it cancelled. The drift of a quantity is relative to its size, or to its value at the start where
             that is larger or no size is given.
-        warnings: for the user, that a row of the series gives reason for.
+        warnings: warnings for the user about a row of the series.
         damping: ν, and the rates of hyperviscosity; None if nothing damps the velocity.
         dissipation: loss of ½|u|² by viscosity at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`, where
             viscosity acts otherwise than by a rate at each mode, as in a gas; else None.

@@ -68,7 +68,7 @@ def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space
 
 
 def warn_of_changes(shares: Shares, spaces: Mapping[str, Space]) -> None:
-    """Warn, in the class `ChangedStart`, of what was removed from the initial fields; nothing while tracing."""
+    """Warn, in the class `ChangedStart`, of the parts removed from the initial fields; nothing while tracing."""
     if any(isinstance(share, jax.core.Tracer) for parts in shares.values() for share in parts.values()):
         return
     for line in in_words(shares, spaces):

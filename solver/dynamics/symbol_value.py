@@ -94,5 +94,5 @@ def _is_one(scale: Any) -> bool:
 
 
 def whole(value: Any) -> Any:
-    """A symbol's values, from what holds them apart from factors."""
+    """A symbol's values, with its factors multiplied in."""
     return value.whole if hasattr(value, "whole") else value

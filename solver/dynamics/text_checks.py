@@ -26,7 +26,9 @@ LIMITS: dict[str, tuple[str, dict[str, float]]] = {
 
 
 def check_text(equation: Any) -> None:
-    """Refuse what does not fit the text; a parameter that is traced and outside its limits is not a number from now on.
+    """Refuse parameters, spaces and growth that do not fit the text.
+
+    A parameter that is traced and outside its limits is not a number from now on.
 
     Raises:
         ValueError: something does not fit. The message is one line that names the given and the needed.

@@ -81,7 +81,7 @@ class TextDynamics:
         return jnp.stack([jnp.broadcast_to(entry, modes.space.modes.spectral_shape) for entry in entries])
 
     def unsolved_modes(self) -> dict[str, Array]:
-        """By unknown, how many stored modes other than the mean its equation does not give; see `UnsolvedModes`."""
+        """By unknown, number of stored modes (not the mean) that its equation does not give; see `UnsolvedModes`."""
         modes, counted = self.on_grid.modes(0.0), {}
         for scalar, node in self.on_grid.derived.reduced.diagnosed.items():
             divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}

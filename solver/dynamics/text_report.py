@@ -57,7 +57,7 @@ def report_of_text(equation: Any) -> Report:
 
 
 class TextReport:
-    """The functions of that report.
+    """The functions of the report of a text.
 
     Args:
         equation: equation of a text.
@@ -111,7 +111,7 @@ class TextReport:
         return columns
 
     def _column(self, column: Column, fields: Fields, others: Mapping[str, Array]) -> Array:
-        """A column from its parts and from those before it."""
+        """A column from its parts and from the columns before it."""
         on_grid = self.on_grid
         parts: dict[Node, Array] = {Slot("part", i): self._part(part, fields) for i, part in enumerate(column.parts)}
         made = AtPoints((column.node,), (), on_grid.text.functions)
@@ -159,7 +159,7 @@ class TextReport:
         return {name: self._column(column, fields, columns) for name, column in self.derived.conserved.items()}
 
     def conserved_scales(self, fields: Fields) -> dict[str, Array]:
-        """The sizes of what may cancel."""
+        """Sizes of the conserved quantities that may cancel to zero, by name (`Report.conserved_scales`)."""
         size = lambda parts: sum(jnp.abs(self._part(part, fields)) for part in parts)  # noqa: E731
         return {name: size(parts) for name, parts in self.derived.sizes.items()}
 

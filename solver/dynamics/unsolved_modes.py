@@ -22,7 +22,7 @@ class UnsolvedModes(UserWarning):
 
 
 def unsolved_modes(equation: AnyEquation) -> dict[str, Array]:
-    """By unknown, how many stored modes other than the mean its equation does not give."""
+    """By unknown, the number of stored modes other than the mean that its equation does not give."""
     return TextDynamics(equation).unsolved_modes() if has_text(equation) else {}
 
 

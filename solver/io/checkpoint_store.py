@@ -20,7 +20,7 @@ from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums
 
 
 def verify(path: Path, part: int = 0, parts: int = 1) -> list[str]:
-    """Problems of a checkpoint, one line each; none if it is whole. Checks every `parts`-th file or block.
+    """Problems of a checkpoint, one line each; empty if it is whole. Checks every `parts`-th file or block.
 
     Raises:
         OtherFormat: it has a format that this version does not read.

@@ -91,7 +91,7 @@ def save_checkpoint(folder: Path | str, state: State, grid: Grid, run_file: str 
 
     Args:
         folder: folder of the run's checkpoints.
-        state: from `initial_state`, `evolve`, `integrate` or `load_checkpoint`.
+        state: state from `initial_state`, `evolve`, `integrate` or `load_checkpoint`.
         grid: the grid of its arrays.
         run_file: the resolved run file, kept in the manifest.
 

@@ -38,7 +38,7 @@ class RunDirectory:
 
     @cached_property
     def store(self) -> RowStore:
-        """The rows of all outputs against time, in files of the run or in those that it shares."""
+        """The rows of all outputs against time, in files of the run or in files that it shares."""
         from solver.io.row_store import OwnStore
 
         return OwnStore(self.path) if self.pack is None else self.pack.store(self.path)

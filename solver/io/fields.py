@@ -26,7 +26,7 @@ def describe_field(path: Path | str, datasets: Sequence[str]) -> tuple[tuple[int
     last axis of this name; several hold one component each. Touches no device.
 
     Raises:
-        ValueError: a missing file or data set, one that lies behind a link or in another file, or components of
+        ValueError: a missing file or data set, one behind a link or in another file, or components of
             different shapes.
     """
     path = Path(path)
@@ -44,7 +44,7 @@ def read_field(path: Path | str, datasets: str | Sequence[str], grid: Grid) -> j
     Args:
         path: HDF5, .npy or .npz file on a disk that every process sees. Every process reads the whole arrays of a .npz
             file.
-        datasets: names, none for a .npy file: one data set with or without an axis of components, or one for each
+        datasets: names, empty for a .npy file: one data set with or without an axis of components, or one for each
             component.
         grid: the grid of the field; values are converted to its precision.
 

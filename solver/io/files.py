@@ -15,7 +15,7 @@ class DiskError(OSError):
 
 
 def disk_error(path: Path, error: OSError, needed: int | None = None) -> DiskError:
-    """A failed write in one line.
+    """Error of a failed write, in one line.
 
     Args:
         path: path of the file.
@@ -44,7 +44,7 @@ def in_words(size: float) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, if they do not exist.
+    """Make a folder, and the folders above it, if they do not exist.
 
     Raises:
         DiskError: the folder cannot be made.

@@ -139,7 +139,7 @@ def _before_filter(u_hat: Array, grid: Grid) -> Array:
 
 @dataclass(frozen=True)
 class _Source:
-    """Fields of another run: where they are, when, and on what grid."""
+    """Fields of another run, with their place, time and grid."""
 
     path: Path
     t: float
@@ -148,7 +148,7 @@ class _Source:
     dealias: str
 
     def rounding(self) -> float:
-        """By how much its lengths may be off, relative to them."""
+        """Tolerance of its lengths, relative to them."""
         return 1e-12
 
     def refuse_other_box(self, grid: Grid) -> None:

@@ -18,7 +18,7 @@ class Leaf:
     """Entry of a state, with its name and storage.
 
     Args:
-        name: its path in the state, such as `field/velocity`.
+        name: path of the entry in the state, such as `field/velocity`.
         value: array, number or random key, or its shape.
         storage: storage of the entry.
     """

@@ -195,7 +195,7 @@ class DirectoryLock:
 
 
 def _open_status(path: Path) -> int | None:
-    """Open the status file for those who monitor runs; None if it cannot be made or is a symbolic link."""
+    """Open the status file, for programs that monitor runs; None if it cannot be made or is a symbolic link."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError:

@@ -22,7 +22,7 @@ class OtherFormat(CheckpointError):
     """A checkpoint of a format that this version does not read; nothing else is known to be wrong with it.
 
     Attributes:
-        reason: which format it has, and which one is read.
+        reason: the format that it has, and the format that is read.
     """
 
     def __init__(self, path: Path, found: Any) -> None:
@@ -85,7 +85,7 @@ def ailments_of(path: Path) -> list[str] | None:
 
 
 def newest_healthy(paths: Sequence[Path]) -> Path | None:
-    """The last of these checkpoints whose state is healthy, as its run found when it wrote it; None if none is."""
+    """The last of these checkpoints whose state is healthy, as its run found when it wrote it; else None."""
     return next((path for path in reversed(paths) if ailments_of(path) == []), None)
 
 

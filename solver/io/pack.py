@@ -1,7 +1,7 @@
 """Files that many members of an ensemble share, in a folder for some hundred members each.
 
 ENSEMBLE/packed/members-0000-0255/ holds series.h5, a file for each other output that records arrays against time, the
-log of all members, and a table of how they stand. One process writes into it at a time. If members are shared out among
+log of all members, and a table of their status. One process writes into it at a time. If members are shared out among
 jobs in another way than before, a new folder takes over their rows: of several folders with one member, the newest
 counts.
 """
@@ -192,7 +192,7 @@ def packs_for(ensemble: Path, numbers: Iterable[int]) -> dict[int, Pack]:
 
 
 def _pack_with(ensemble: Path, numbers: Sequence[int]) -> Pack:
-    """The pack of exactly these members; a new one takes over what earlier ones hold of them."""
+    """The pack of exactly these members; a new pack takes over their rows from earlier ones."""
     packs = packs_in(ensemble)
     holds = {number: pack for pack in packs for number in pack.numbers}  # the newest
     before = {number: holds[number] for number in numbers if number in holds}
@@ -234,7 +234,7 @@ def _take_over(pack: Pack, before: dict[int, Pack]) -> None:
 
 
 def _remove_superseded(ensemble: Path) -> None:
-    """Remove the packs of whose members none is read any more."""
+    """Remove the packs whose members are all read from newer packs."""
     packs = packs_in(ensemble)
     used = {id(pack) for pack in {number: pack for pack in packs for number in pack.numbers}.values()}
     for pack in packs:
@@ -243,7 +243,7 @@ def _remove_superseded(ensemble: Path) -> None:
 
 
 def number_of(member: Path) -> int | None:
-    """The number of a member by the name of its directory; None of any other directory."""
+    """The number of a member by the name of its directory; None for any other directory."""
     match = MEMBER.fullmatch(member.name)
     return int(match[1]) if match else None
 

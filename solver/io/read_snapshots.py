@@ -62,7 +62,7 @@ class Snapshot:
         step, t: step number and time of the state.
         title: title of the run.
         axes: coordinates of the points [length], by name.
-        variables: by name.
+        variables: variables by name.
         bounded: names of the axes that end, by a wall or since they are a part of one.
         place: position of a part of the grid, in words; empty for the whole grid.
         window: numbers `since` and `samples` of the averaging window of mean fields; else empty.

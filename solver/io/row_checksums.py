@@ -51,7 +51,7 @@ class RowChecksums:
             write_text(self.path, "".join(f"{key} {crc}\n" for key, crc in kept.items()))
 
     def read(self) -> dict[str, str]:
-        """Checksum of each row by its step (as text) and of the header; empty if none were kept."""
+        """Checksum of each row by its step (as text) and of the header; empty if no checksums were kept."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:

@@ -65,7 +65,7 @@ class RowFile:
     """A file of rows with its journal; written by the first process only, through one object.
 
     The file of one run has one layout. Each of its rows is synced, and it is brought up to date by `flush`. In a
-    shared file each layout has a group: members of one equation have the same. Its journal is synced by `flush`.
+    shared file each layout has a group: members of one equation share one. Its journal is synced by `flush`.
 
     Args:
         path: the file.
@@ -224,7 +224,7 @@ class RowsInFile:
         self.file.append(self.number, row, layout)
 
     def flush(self) -> None:
-        """Bring what was added to the disk."""
+        """Bring the added rows to the disk."""
         self.file.flush()
 
     def drop_after(self, step: int) -> None:
@@ -247,7 +247,7 @@ class RowsInFile:
         return {name: float(values[-1]) for name, values in columns.items() if values.ndim == 1}
 
     def verify(self) -> dict[Path, list[str]]:
-        """Problems of the file and of its journal; none of a shared file, which `Pack.verify` checks once for all."""
+        """Problems of the file and of its journal; empty for a shared file: `Pack.verify` checks it once for all."""
         return {} if self.file.shared else self.file.verify()
 
 

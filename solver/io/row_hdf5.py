@@ -16,13 +16,13 @@ GROUP = "rows"  # name of the first group in a file; the others are rows-2, rows
 
 
 def write_tables(path: Path, tables: Sequence[Table], *, shared: bool) -> None:
-    """Write a file as a whole in place of the one that is there, with a checksum at its end.
+    """Write a file as a whole in place of an existing one, with a checksum at its end.
 
     Data sets: `t`, `step`, each axis, and each column `(t, *axes)` with `t` and its axes as dimension scales. In a
     shared file each layout has a group, `rows`, `rows-2`, …, which also holds `member`.
 
     Raises:
-        DiskError: it could not be written; the one that is there is unchanged.
+        DiskError: it could not be written; an existing file is unchanged.
     """
     partial = partial_path(path)
     try:

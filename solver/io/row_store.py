@@ -24,7 +24,7 @@ class RowStore(Protocol):
 
         Args:
             name: name of the output: `series`, or such as `spectra`.
-            folder: in the run's directory; of statistics it is `statistics`.
+            folder: folder in the run's directory; `statistics` for statistics.
         """
 
     def names(self, folder: str = "") -> list[str]:

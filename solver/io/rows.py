@@ -1,4 +1,4 @@
-"""Rows of numbers and arrays against time, in whatever file they are stored; imports only what loads fast."""
+"""Rows of numbers and arrays against time, in whatever file they are stored; imports only modules that load fast."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Axis:
     """Coordinates that a recorded array is held against, besides time.
 
     Args:
-        values: one-dimensional.
+        values: one-dimensional coordinates.
         units: units of the values.
         long_name: description of the values.
     """
@@ -151,7 +151,7 @@ class Rows(Protocol):
         """Add a row; the first one begins the file."""
 
     def flush(self) -> None:
-        """Bring what was added to the disk; called before each checkpoint."""
+        """Bring the added rows to the disk; called before each checkpoint."""
 
     def drop_after(self, step: int) -> None:
         """Drop the rows after a step (−1: all rows)."""

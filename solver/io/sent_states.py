@@ -19,7 +19,7 @@ KEPT_MESSAGES = 16
 
 
 class _Way:
-    """From one group of devices to another: how many states have gone there, as each process counts them."""
+    """Way from one group of devices to another, with the number of states sent, as each process counts them."""
 
     def __init__(self, sender: Mesh, receiver: Mesh) -> None:
         self.name = f"states from {name_of_devices(sender)} to {name_of_devices(receiver)}"
@@ -42,9 +42,9 @@ def send_state(state: State, equation: AnyEquation, mesh: Mesh) -> None:
     `receive_state`. Within one process `hand_over` does both.
 
     Args:
-        state: from `initial_state`, `evolve`, `integrate` or `load_checkpoint`, on the devices of the equation's grid.
-            It may be stepped with `donate=True` at once.
-        equation: whose state it is.
+        state: state from `initial_state`, `evolve`, `integrate` or `load_checkpoint`, on the devices of the equation's
+            grid. It may be stepped with `donate=True` at once.
+        equation: equation of the state.
         mesh: mesh of the other group, from `device_groups`.
 
     Communication: each piece goes from one device to one other, when the other process requests it; no program takes
@@ -100,7 +100,7 @@ def _between(sender: Mesh, receiver: Mesh, own: Mesh) -> _Way:
     """The way between two groups, of which this process belongs to one alone.
 
     Raises:
-        ValueError: a process with devices of both, or none of its own.
+        ValueError: a process with devices of both groups, or of neither.
     """
     mine = jax.process_index()
     is_own, is_both = mine in processes_of(own), mine in processes_of(sender) and mine in processes_of(receiver)

@@ -115,7 +115,7 @@ def _end(rows: list[str], columns: int, step: int, before: dict[str, str], kept:
         rows: lines of the file.
         columns: entries of a whole row.
         step: step of the last row that stays.
-        before, kept: checksums of all rows, and of those up to the step.
+        before, kept: checksums of all rows, and of the rows up to the step.
     """
     whole = [_is_whole(row, columns) for row in rows]
     # the step of a damaged row may be wrong, so it does not decide where the later rows begin

@@ -104,7 +104,7 @@ def write_snapshot(
 
     Args:
         path: the file to write.
-        variables: by name.
+        variables: variables by name.
         grid: the grid of the fields.
         step, t: step number and time of the state.
         attributes: attributes of the file, such as its title.

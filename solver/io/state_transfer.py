@@ -28,10 +28,10 @@ def offer_state(state: State, equation: AnyEquation, mesh: Mesh, name: str) -> d
     """Let the processes of another group fetch a state. Every process of the equation's group calls it.
 
     Args:
-        state: on the devices of the equation's grid. Its buffers may be used again at once.
-        equation: whose state it is.
+        state: state on the devices of the equation's grid. Its buffers may be used again at once.
+        equation: equation of the state.
         mesh: mesh of the other group.
-        name: unique to this transfer.
+        name: unique name of this transfer.
 
     Returns:
         Message that `fetch_state` needs there, to be sent as JSON; the same in every process. The call waits only for
@@ -68,8 +68,8 @@ def fetch_state(
     """The state that the processes of another group offer. Every process of the equation's group calls it.
 
     Args:
-        message: from `offer_state`.
-        equation: on the devices of this group.
+        message: message from `offer_state`.
+        equation: equation on the devices of this group.
         stepper: stepper of the run.
         mesh: mesh of the other group.
         name: name of the transfer, as given to `offer_state`.

@@ -25,7 +25,7 @@ class Subgrid:
     Args:
         start: the first point on each axis.
         stop: the point after the last one on each axis.
-        dropped: for each axis, whether it is dropped; it then has one point.
+        dropped: for each axis, True if it is dropped; it then has one point.
     """
 
     start: tuple[int, ...]

@@ -23,7 +23,7 @@ class WritingThread:
     Processes that write together agree by its name: each has threads of the same names, with the same jobs.
 
     Args:
-        name: for agreement, unique among the threads of this process that are in use.
+        name: name for agreement, unique among the threads of this process that are in use.
     """
 
     def __init__(self, name: str = "writer") -> None:
@@ -69,7 +69,7 @@ class Writer:
     its error.
 
     Args:
-        thread: shared with other runs; one of its own if it is not given.
+        thread: thread shared with other runs; a thread of its own if it is not given.
     """
 
     def __init__(self, thread: WritingThread | None = None) -> None:
@@ -100,8 +100,8 @@ class Writer:
         """Write something.
 
         Args:
-            prepare: makes the copies, and returns the job that writes them. It is called before `submit` returns, when
-                the copies of the pause before have been written.
+            prepare: function that makes the copies and returns the job that writes them. It is called before `submit`
+                returns, when the copies of the pause before have been written.
 
         Raises:
             Exception: the error of an earlier job.

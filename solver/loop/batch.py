@@ -1,4 +1,4 @@
-"""Members of a batch: what they have in common, and what each has of its own, a row for each place."""
+"""Members of a batch: their common structure, and the values that each has of its own, a row for each place."""
 
 from __future__ import annotations
 

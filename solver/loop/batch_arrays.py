@@ -1,6 +1,6 @@
 """Arrays of a batch: one of each member's arrays along the first axis, which the mesh axis `member` splits.
 
-A member's own arrays lie on the whole mesh: each part along the axis `member` holds a copy.
+A member's own arrays are on the whole mesh: each part along the axis `member` holds a copy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Step controls, which choose the size of each step: `FixedStep`, `KeepCFL`, `MeetTolerance`, or a class of your own.
 
-A control is an immutable pytree. What it has to remember from step to step is a dict of numbers, which the run's state
-carries and checkpoints hold. The loop (`loop.steps`) evaluates what the control says it needs, asks it for a size,
-shortens the step where a time is to be met, takes it, and lets the control judge it.
+A control is an immutable pytree. Its memory from step to step is a dict of numbers, which the run's state carries
+and checkpoints hold. The loop (`loop.steps`) evaluates the rate or the error if the control needs it, takes a size from
+the control, shortens the step where a time is to be met, takes it, and lets the control judge it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _double(value: Any) -> Any:
 
 
 def _limit(max_step: Any) -> Any:
-    """The longest step; infinite where none is given.
+    """The longest step; infinite if it is not given.
 
     Raises:
         ValueError: one that is not positive.
@@ -111,11 +111,11 @@ class StepControl(eqx.Module):
 
     def check_rate(self, equation: AnyEquation) -> None:
         """Refuse an equation whose steps this control cannot choose: without the rate that it needs, or under a random
-        forcing where it needs an error. Of noise that is white in time embedded methods see nothing; and a step that is
-        refused for its random numbers, and taken again with them, makes large ones rarer than they should be.
+        forcing where it needs an error. Embedded methods do not see noise that is white in time. A step that is refused
+        for its random numbers, and taken again with them, makes large numbers rarer than they should be.
 
         Raises:
-            ValueError: the message names what can control its steps.
+            ValueError: the message names the controls that can choose its steps.
         """
         for name, forcing in equation.forcings().items() if self.needs_error else ():
             if forcing.random:
@@ -131,7 +131,7 @@ class StepControl(eqx.Module):
             raise ValueError(f"{equation.name}: {equation.why_no_rate}; a fixed step or a tolerance is needed")
 
     def check_step(self, stepper: Stepper, equation: AnyEquation) -> None:
-        """Refuse steps of one size that are too long for what decays in N, or for a forcing.
+        """Refuse steps of one size that are too long for the decay in N, or for a forcing.
 
         Raises:
             ValueError: the message names the longest step that is possible.
@@ -154,7 +154,7 @@ class StepControl(eqx.Module):
 
         Args:
             memory: memory returned by `start`, or by the last `judge`.
-            rate: the equation's [1/time] where `needs_rate`, else None.
+            rate: the equation's rate [1/time] where `needs_rate`, else None.
         """
 
     def judge(self, memory: Numbers, attempt: Attempt) -> tuple[Any, Numbers]:

@@ -57,8 +57,8 @@ def evolve(
     """Advance a state in time; a generator that yields it at the start, at each pause, and at `end`.
 
     Args:
-        equation, stepper: from `solver.equations` and `solver.steppers`, or your own.
-        state: from `initial_state` or a checkpoint; it stays valid.
+        equation, stepper: equation and stepper, from `solver.equations` and `solver.steppers` or your own.
+        state: state from `initial_state` or a checkpoint; it stays valid.
         end: time to stop at; the last step is shortened to meet it.
         control: control of the step size: `FixedStep`, `KeepCFL`, `MeetTolerance`, or your own. Or, for
             short, one of
@@ -70,11 +70,11 @@ def evolve(
             that have such a method take it.
         max_step: the longest step, with `cfl` or `tolerance`.
         pauses: schedules at whose multiples the state is to be yielded.
-        observe: gets every state before it is yielded, and whether it is the last, and returns it with other
-            `statistics`.
+        observe: function that receives every state before it is yielded, and True for the last one, and returns the
+            state with other `statistics`.
         chunk: the most steps between two yields, or a function that says so each time. Never changes the result.
-        donate: reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one state;
-            a state is then valid until the generator is advanced, and using it later is an error.
+        donate: True to reuse the buffers of a yielded state when the generator is advanced. Saves the memory of one
+            state; a state is then valid until the generator is advanced, and using it later is an error.
 
     Yields:
         States.
@@ -112,7 +112,7 @@ class Call:
         self.state: State | None = state
 
     def carry_out(self, donate: bool) -> tuple[State, Any]:
-        """The state after the call, and whether it is finite; `donate` reuses the buffers of the state before."""
+        """The state after the call, and True if it is finite; `donate` reuses the buffers of the state before."""
         run, state = advance_donating if donate else advance, self.state
         self.state = None
         moved, is_finite = run(self.equation, self.stepper, self.control, state, self.limits)
@@ -123,8 +123,8 @@ class Call:
 class Course:
     """A run from a state to its end: `while not course.done: course.advance()`, with a pause after each.
 
-    Whoever steps several runs by one program takes the `call` that each waits for, and gives it back what the call
-    returned by `take` (`loop.members`). Meanwhile the course holds no array.
+    A caller that steps several runs by one program takes the `call` that each waits for, and gives the run the result
+    of the call by `take` (`loop.members`). Meanwhile the course holds no array.
 
     Args:
         As of `evolve`.
@@ -197,7 +197,7 @@ class Course:
         return self._call
 
     def take(self, moved: State, is_finite: Any) -> None:
-        """Go on with what the call returned.
+        """Continue with the result of the call.
 
         Raises:
             BlowUp: it is not finite.
@@ -254,7 +254,7 @@ def _on_target(t: Any, target: float) -> np.float64:
 
 
 def _own(state: State) -> State:
-    """A copy whose buffers the compiled chunks may reuse; what the caller holds stays valid."""
+    """A copy whose buffers the compiled chunks may reuse; the caller's own state stays valid."""
     return jax.tree.map(lambda x: jnp.copy(x) if isinstance(x, jax.Array) else x, state)
 
 

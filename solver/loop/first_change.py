@@ -21,7 +21,7 @@ TOLERATED = {"float64": (1e-6, 1e-9), "float32": (1e-3, 1e-5)}
 
 
 def check_first_change(equation: AnyEquation, state: State) -> None:
-    """Refuse an own equation or forcing whose L or N is not what its fields are declared to be.
+    """Refuse an own equation or forcing whose L or N breaks a declared property of its fields.
 
     The step would drop that part (`Stepper.step`), and the run would solve another equation than the one written down.
     L is applied to random fields, N to the state's fields and a tenth of random ones, which also excite the planes of
@@ -54,7 +54,7 @@ def check_once(equation: AnyEquation, state: State) -> None:
     """`check_first_change` for the first values of each kind of equation; while tracing, nothing.
 
     `integrate` and `rollout` are called again and again with other parameters, which the kind of equation (its class,
-    its grid, whatever is static) does not hold.
+    its grid, everything static) does not contain.
     """
     leaves, kind = jax.tree.flatten(equation)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in [*leaves, *jax.tree.leaves(state)]):

@@ -35,7 +35,7 @@ def nothing_kept(stepper: Any, driven: Any, dt: Array) -> Any:
 
 
 def coefficients_for(stepper: Any, driven: Any, dt: Array, kept: Any) -> tuple[Any, Any]:
-    """The stepper's coefficients for this size, and what to keep of them."""
+    """The stepper's coefficients for this size, and the arrays to keep."""
     if not kept:
         return stepper.coefficients(driven, dt), kept
     size, known = kept

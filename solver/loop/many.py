@@ -45,7 +45,7 @@ class Rows(Sequence[Tree], Generic[Tree]):
         batch: a pytree of arrays with members along the first axis, split over the mesh axis `member`. Rows beyond the
             last member repeat the first one's.
         count: number of members.
-        take: gives the row of a place in the batch.
+        take: function that gives the row of a place in the batch.
     """
 
     def __init__(self, batch: Tree, count: int, take: Callable[[Tree, int], Tree]) -> None:
@@ -55,7 +55,7 @@ class Rows(Sequence[Tree], Generic[Tree]):
         return self._count
 
     def __repr__(self) -> str:
-        """Number of members and shapes of what they have; no numbers."""
+        """Number of members and shapes of their arrays, without values."""
         leaves = jax.tree.leaves(self.batch)
         shapes = ", ".join(f"{leaf.dtype}{list(leaf.shape[1:])}" for leaf in leaves[:4])
         return f"Rows of {self._count} members, each {shapes}{', …' if len(leaves) > 4 else ''}"
@@ -159,7 +159,7 @@ def _warn_of_rounded_time(modules: Sequence[Modules], states: Sequence[State], s
 
 
 class _Batch:
-    """States of all members in one array each, and what their modules have of their own."""
+    """States of all members in one array each, and the values that their modules have of their own."""
 
     def __init__(self, modules: Sequence[Modules], states: Sequence[State]) -> None:
         self.mesh = modules[0][0].grid.mesh

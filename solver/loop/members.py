@@ -1,7 +1,8 @@
 """Several runs whose equations differ in numbers alone, stepped by one compiled program.
 
-The states of all members lie in one array each, with the members along its first axis, which is split over the mesh
-axis `member`. Each part of the mesh steps its own members, and nothing is exchanged between the parts.
+The states of all members are stored together: one array of each kind, with the members along its first axis, which is
+split over the mesh axis `member`. Each part of the mesh steps its own members, and nothing is exchanged between the
+parts.
 """
 
 from __future__ import annotations
@@ -67,11 +68,11 @@ class Members:
         """Carry out the calls of the member that is furthest behind, and of all that can go with it.
 
         Args:
-            calls: by place. The first call of a member brings its arrays; from then on they are here.
+            calls: calls by place. The first call of a member brings its arrays; from then on they are here.
 
         Returns:
-            By place, functions that give what the calls that were carried out returned; others wait. They are to be
-            asked before the next call.
+            By place, functions that give the results of the calls that were carried out; other calls wait. The results
+            must be taken before the next call.
         """
         for place, call in calls.items():
             if place not in self._keys:
@@ -118,7 +119,7 @@ class Members:
         return {i: numbers[i - first] if i >= first else column for i, column in self._own.items()}
 
     def _answer(self, place: int, numbers: State, is_finite: Any) -> tuple[State, bool]:
-        """The state of a member after its call, and whether it is finite."""
+        """The state of a member after its call, and True if it is finite."""
         assert self._arrays is not None
         field, history, forcing, _ = self._arrays.take(self._batch, place)
         own = jax.tree.map(lambda column: column[place], numbers)
@@ -147,7 +148,7 @@ def _advance_in_batch(
     active: Any,
     how: Held,
 ) -> tuple[Any, State, Array]:
-    """The members of a batch some steps later: their arrays, their numbers, and whether they are finite.
+    """The members of a batch some steps later: their arrays, their numbers, and True for each that is finite.
 
     Args:
         equation, stepper, control: modules of one member.

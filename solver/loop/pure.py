@@ -1,6 +1,6 @@
 """Pure functions of steps, for gradients and ensembles: `integrate` and `rollout`.
 
-What the backward pass of a gradient keeps of the forward pass is the caller's choice, `checkpoint`: see
+The caller chooses by `checkpoint` what the backward pass of a gradient keeps of the forward pass: see
 `loop.checkpointing`.
 """
 
@@ -60,7 +60,7 @@ def integrate(
 
     Args:
         equation, stepper: as in `evolve`.
-        state: from `initial_state` or a checkpoint.
+        state: state from `initial_state` or a checkpoint.
         step: size of every step [time]; may be traced: then fields are not a number where it is not positive.
         steps: number of steps, zero or more; with `step`. Or
         control, cfl, tolerance, max_step: choice of the size of each step, as in `evolve`; `step` with `end` is
@@ -175,8 +175,8 @@ def rollout(
 ) -> tuple[Array, Fields]:
     """A trajectory as arrays: the fields at the points at the start and after every so many equal steps.
 
-    A pure function, as `integrate` is: for `jit`, `grad`, `jvp` and `vmap`, compiled once for equal shapes. What it
-    returns is as large as steps/every + 1 states at the points, whatever `checkpoint` is.
+    A pure function, as `integrate` is: for `jit`, `grad`, `jvp` and `vmap`, compiled once for equal shapes. The
+    result is as large as steps/every + 1 states at the points, whatever `checkpoint` is.
 
     Args:
         equation, stepper, state, step: as in `integrate`.

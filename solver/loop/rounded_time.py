@@ -33,7 +33,7 @@ def rounded_time(equation: Any, start: Any, end: Any, step: Any) -> str:
     The state's own time has no such error: it is kept in double precision. A time or step that is being traced passes.
 
     Args:
-        equation: traced on shapes, where t is rounded by as much, to see whether its N depends on t.
+        equation: equation, traced on shapes, where t is rounded by as much, to see whether its N depends on t.
         start, end: times of the first and the last state [time].
         step: size of a step [time].
     """

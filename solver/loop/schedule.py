@@ -71,7 +71,7 @@ class Schedule:
         return self.every_steps - step % self.every_steps if self.every_steps else None
 
     def next_time(self, t: float, tolerance: float) -> float:
-        """The next multiple in time that lies beyond `t`, by more than a tolerance or a billionth of the interval."""
+        """The next multiple in time beyond `t`, by more than a tolerance or a billionth of the interval."""
         if not self.every_time:
             return math.inf
         tolerance = min(tolerance, TOLERANCE * self.every_time)
@@ -84,7 +84,7 @@ class Schedule:
 def multiple(count: int, size: float, start: float = 0.0) -> float:
     """start + count · size, in decimal numbers if that is the shorter one to write.
 
-    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in those alone.
+    7 · 0.1 is 0.7 and not 0.7000000000000001, which it is in binary numbers; 3 · (1/3) is 1 in binary numbers alone.
     """
     binary = start + count * size
     decimal = float(Decimal(repr(start)) + count * Decimal(repr(size)))

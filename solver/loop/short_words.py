@@ -67,7 +67,7 @@ def check_step_control(
 
 
 def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
-    """Refuse a time to stop at that is not finite, that no number of such steps can reach, or that lies before the time
+    """Refuse a time to stop at that is not finite, that no number of such steps can reach, or that is before the time
     at which the steps begin, if it is given; traced ones pass.
 
     Raises:

@@ -39,7 +39,7 @@ class StepLimits(eqx.Module):
 
 
 def advance_state(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
-    """A state on the device (`loop.sums.device_state`) some steps later, and whether it is finite.
+    """A state on the device (`loop.sums.device_state`) some steps later, and True if it is finite.
 
     The number of steps is an argument of the compiled program, so where a call ends changes neither the program nor the
     bits of the result.
@@ -57,10 +57,10 @@ advance_donating = compiled(advance_state, donate_argnums=3)
 
 
 def begin_control(equation: AnyEquation, control: StepControl, state: State) -> State:
-    """A state with what this control remembers: from its start, if another control moved the state before.
+    """A state with the memory of this control: from its start, if another control moved the state before.
 
     Raises:
-        TypeError: a control of your own that remembers something else than numbers by name.
+        TypeError: a control of your own whose memory is not numbers by name.
     """
     name = type(control).__name__
     memory = state.control.get(name)
@@ -146,13 +146,13 @@ def controlled_step(
     """Attempt a step whose size the control chooses.
 
     Args:
-        state: on the device.
+        state: state on the device.
         target: time that is not crossed.
-        kept: from the attempt before, or from `nothing_kept`.
+        kept: coefficients from the attempt before, or from `nothing_kept`.
 
     Returns:
-        The state after the step, or as it was if the step was refused; whether the step was accepted (True where it
-        cannot be refused); whether it was a valid step, finite and long enough to change t; and `kept` for the next.
+        The state after the step, or as it was if the step was refused; True if the step was accepted (also where it
+        cannot be refused); True if it was a valid step, finite and long enough to change t; and `kept` for the next.
     """
     fields, t, name = state.field, state.t[0].astype(equation.grid.dtype), type(control).__name__
     memory = state.control.get(name, {})
@@ -197,8 +197,8 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
     """A step of the proposed size, or the one that meets the target.
 
     Returns:
-        Its size, the time after it, whether that is the target, and whether the step is valid: finite, and long enough
-        to change t.
+        Its size; the time after it; True if that time is the target; True if the step is valid: finite, and long
+        enough to change t.
     """
     left = apart(target, t)
     last = proposed * (1 + max(TOLERANCE, 4 * float(jnp.finfo(proposed.dtype).eps))) >= left
@@ -210,9 +210,9 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
 def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
     """Largest over the fields of ‖e‖/S. One all-reduce, or two where real and complex fields are mixed.
 
-    ‖·‖ is the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or what the
-    equation's `error_scales` make of it, and at least a millionth of the largest S: without such a floor a field that
-    starts at zero and grows as t² has an error as large as itself after any step, however short.
+    ‖·‖ is the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or its value from
+    the equation's `error_scales`, and at least a millionth of the largest S: without such a floor a field that starts
+    at zero and grows as t² has an error as large as itself after any step, however short.
 
     Args:
         error: e, the difference to an embedded method, by field.

@@ -1,6 +1,6 @@
-"""Sums of many small numbers, held as two: what one number rounds off is kept in the other.
+"""Sums of many small numbers, each held as two numbers: the second keeps the part that the first rounds off.
 
-Where JAX is limited to 32 bits, a time that grows by 8e-5 stands still at 1000. On the device such sums are pairs of
+Where JAX is limited to 32 bits, a time that grows by 8e-5 stops growing at 1000. On the device such sums are pairs of
 numbers, `high` and `low`; on the host, in a `State` and in checkpoints, they are one number in double precision, which
 holds the sum of the two exactly. In double precision `low` is zero and nothing is compensated.
 
@@ -65,7 +65,7 @@ def apart(pair: Pair, other: Pair) -> Array:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b as it is rounded, and what was rounded off, exactly."""
+    """a + b rounded, and the part that was rounded off, exactly."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -95,7 +95,7 @@ def shapes_with_sums(fields: Any, budget: Mapping[str, Any]) -> Any:
 
 
 def begin_step(fields: Fields) -> tuple[Fields, Any]:
-    """Fields whose budget is what this step will add to it, and the budget so far; without pairs nothing changes."""
+    """Fields whose budget holds the change in this step alone, and the budget so far; without pairs nothing changes."""
     if BUDGET not in fields or fields[BUDGET].ndim == 1:
         return fields, None
     return {**fields, BUDGET: jnp.zeros_like(fields[BUDGET][0])}, fields[BUDGET]

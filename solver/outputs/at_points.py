@@ -175,7 +175,7 @@ def trace_values(selection: Selection, equation: AnyEquation, fields: Any, t: An
 
 
 def component_labels(equation: AnyEquation, name: str, values: jax.Array) -> tuple[str, ...]:
-    """Labels of a variable's components; none for a scalar `(x, y, z)`."""
+    """Labels of a variable's components; empty for a scalar `(x, y, z)`."""
     if values.ndim == equation.grid.dimensions:
         return ()
     field = equation.fields.get(name)

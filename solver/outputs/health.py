@@ -22,7 +22,7 @@ def ailments(equation: AnyEquation, state: State, control: StepControl) -> list[
     """Problems of a state, one line each; an empty list if it is healthy. Collective.
 
     A state is healthy if each energy budget misses at most 1e-3 of its energy, the CFL number of a fixed step is at
-    most one, and the last tenth of each spectrum holds at most 3 % of what its largest shell holds.
+    most one, and the last tenth of each spectrum holds at most 3 % of the content of its largest shell.
 
     Costs one evaluation of the equation's energies, of its `rate`, and of the spectra.
     """

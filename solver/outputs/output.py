@@ -1,4 +1,4 @@
-"""Base class of outputs: when and what they write, how they continue, and how they are verified and drawn."""
+"""Base class of outputs: schedule and files, and methods that write, continue, verify and draw them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Run:
         run_file: the resolved run file, as text.
         warned: kinds of warnings that are in the log already.
         tails: tails of the spectra in the row before, by field (see `outputs.resolution`).
-        writer: writes large files while the run continues.
+        writer: writer of large files, which works while the run continues.
         kept: steps that have a checkpoint, written or being written.
     """
 
@@ -64,7 +64,7 @@ class Output(ABC):
     attributes with defaults, and keys of `[output.NAME]` in a run file; it is a frozen dataclass.
 
     Class attributes:
-        name: its name in run files.
+        name: name of the output in run files.
         at_start: True if the first state of a run is written.
         keeps_bits: True if the devices that step carry it out even where others analyse, so that its files have the
             bits of a run on the former alone. False for results that agree to round-off, such as sums over the box.
@@ -158,7 +158,7 @@ class Output(ABC):
         return None
 
     def states_kept(self, end: float, steps: int | None) -> int | None:
-        """The most states of a run from t = 0 that lie on the disk at a time; None if it is not known.
+        """The most states of a run from t = 0 that are on the disk at a time; None if it is not known.
 
         Args:
             end: time at which the run ends.

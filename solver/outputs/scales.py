@@ -44,7 +44,7 @@ class Scales(Records):
     """Rms velocity, integral and Taylor scales, Re_λ, Kolmogorov's scales, skewness and flatness of gradients.
 
     They belong to the equation's velocity, its first vector field, without the mean flow; `diagnostics.flow_scales` has
-    the formulas. `dissipation` ε is what the linear terms that grow with |k| take out of ½⟨|u|²⟩, and viscosity is
+    the formulas. `dissipation` ε is the loss of ½⟨|u|²⟩ by the linear terms that grow with |k|, and viscosity is
     ε/⟨|∇u|²⟩ where it is more than ν∇²u. Without such terms, the scales that need them are left out. Costs one inverse
     transform of d components, and all-reduces.
 

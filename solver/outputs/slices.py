@@ -42,7 +42,7 @@ class Slices(StateFiles):
     def check(self, equation: AnyEquation) -> None:
         """
         Raises:
-            ValueError: a part does not lie in the box, or is given twice.
+            ValueError: a part is not in the box, or is given twice.
         """
         super().check(equation)
         labels = [subgrid.label(equation.grid.physical_shape) for subgrid in self.subgrids(equation)]

@@ -1,4 +1,4 @@
-"""transfer.h5: how the nonlinear term moves quadratic invariants between scales."""
+"""transfer.h5: transfer of quadratic invariants between scales by the nonlinear term."""
 
 from __future__ import annotations
 

@@ -51,6 +51,6 @@ class Virial(Records):
 
 
 def _terms(equation: AnyEquation, fields: Fields) -> dict[str, tuple[float, Array]]:
-    """Energies and their weights; none of an equation without a virial."""
+    """Energies and their weights; empty for an equation without a virial."""
     virial = equation.report.virial
     return {} if virial is None else virial(fields)

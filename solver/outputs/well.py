@@ -38,7 +38,7 @@ class Well(Output):
     DATASET/data/{train,valid,test} and DATASET/stats.yaml are made in the ensemble's directory.
 
     Args:
-        every_steps: is refused, since times would not be uniform.
+        every_steps: not allowed, since times would not be uniform.
         every_time: time between two states, of which `time.end` is a multiple; needed.
         fields: names of the written quantities, from the equation's `snapshot`, from derived ones (`vorticity`, …), and
             `bodies`, 1 in a body and 0 in the fluid; if empty, all of `snapshot`, and `bodies` where there are some.

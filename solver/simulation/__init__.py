@@ -1,4 +1,4 @@
-"""A whole run: its directory, its first state, stepping with outputs in the pauses, and how it ends."""
+"""A whole run: its directory, its first state, stepping with outputs in the pauses, and its end."""
 
 from solver.simulation.analysing import analyse as analyse
 from solver.simulation.branch import record_branch as record_branch, with_time_of as with_time_of

@@ -43,7 +43,7 @@ def analyse(simulation: Simulation, stepping: Mesh, request: StopRequest) -> boo
     Args:
         simulation: the run, with its equation on the devices of this group.
         stepping: mesh of the devices that step.
-        request: set when a signal asks this process for a stop; this process passes it on to the processes that step.
+        request: stop request, set by a signal to this process, which passes it on to the processes that step.
 
     Returns:
         True if the run came to its end.
@@ -113,7 +113,7 @@ def _open(simulation: Simulation, run: Run, messages: Messages) -> None:
 def _receive(
     simulation: Simulation, stepping: Mesh, messages: Messages, received: SimpleQueue[Received | BaseException]
 ) -> None:
-    """Fetch states as they are offered, in a thread, so that those who step need not keep them."""
+    """Fetch states as they are offered, in a thread, so that the processes that step need not keep them."""
     number, statistics = 0, statistics_of(simulation.outputs, simulation.equation)
     try:
         while True:

@@ -53,7 +53,7 @@ class Analysis:
     After an output has failed, later states are dropped, and the next call of `take` or `wait` raises its error.
 
     Args:
-        run: as the outputs of the devices that step receive it.
+        run: the run as the outputs of the devices that step receive it.
         outputs: outputs of the run.
         mesh: mesh of the devices that analyse.
     """
@@ -69,7 +69,7 @@ class Analysis:
         self._thread.start()
 
     def take(self, state: State, due: Sequence[Output], *, checkpoint: bool) -> None:
-        """Hand a state over, once fewer than `MAX_BEHIND` are not done with. Its buffers may then be used again.
+        """Take a state to analyse, once fewer than `MAX_BEHIND` are unfinished. Its buffers may then be used again.
 
         Raises:
             Exception: the error of an output of an earlier state.
@@ -137,7 +137,7 @@ class Analysis:
         there.writer.wait()
 
     def _note_time(self, task: Task, seconds: float) -> None:
-        """Tell the clock of the run how long a task takes: so many may have to be done before the run can end."""
+        """Record the time of a task for the clock of the run: some tasks may have to be done before the run can end."""
         writer, names = self._run.writer, {output.name for output in task.due}
         if names <= self._compiled:
             writer.slowest = max(writer.slowest, (MAX_BEHIND + 1) * seconds)

@@ -1,4 +1,4 @@
-"""Outputs that other processes of the job carry out: what the processes do that step."""
+"""Outputs that other processes of the job carry out: the work of the processes that step."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class AnalysisElsewhere:
     An error of these processes ends the job, as an error of any process does.
 
     Args:
-        run: as the outputs of the devices that step receive it.
+        run: the run as the outputs of the devices that step receive it.
         outputs: outputs of the run.
         mesh: mesh of the devices that analyse.
         resumed_at: step of the checkpoint from which the run continues; None for a new run.
-        request: set when a signal comes to a process that analyses.
+        request: stop request, set when a signal comes to a process that analyses.
     """
 
     def __init__(self, run: Run, outputs: OutputList, mesh: Mesh, resumed_at: int | None, request: StopRequest) -> None:
@@ -48,7 +48,7 @@ class AnalysisElsewhere:
             threading.Thread(target=self._listen, name="slabwave-stop", daemon=True).start()
 
     def take(self, state: State, due: Sequence[Output], *, checkpoint: bool) -> None:
-        """Hand a state over, once fewer than `MAX_BEHIND` are not done with. Its buffers may then be used again."""
+        """Take a state to analyse, once fewer than `MAX_BEHIND` are unfinished. Its buffers may then be used again."""
         self._forget()
         self._wait_until_done(self._taken + 1 - MAX_BEHIND)
         self._taken += 1
@@ -91,7 +91,7 @@ class AnalysisElsewhere:
             self._messages.leave(key, message)
 
     def _say_written(self, number: int) -> None:
-        """Say that what the devices that step wrote before a checkpoint is on the disk: it comes after all else."""
+        """Report that the devices that step have finished their writes before a checkpoint, which comes last."""
         try:
             self._run.writer.wait_in_thread()
         except Exception:
@@ -99,7 +99,7 @@ class AnalysisElsewhere:
         self._messages.leave(f"written-{number}", None)
 
     def _wait_until_done(self, number: int) -> None:
-        """Wait until the first `number` states are done with."""
+        """Wait until all outputs of the first `number` states are done."""
         began = time.monotonic()
         while self._done < number:
             with self._run.writer.while_waiting():
@@ -111,10 +111,10 @@ class AnalysisElsewhere:
         self._run.writer.held_up += time.monotonic() - began
 
     def _forget(self) -> None:
-        """Remove messages that every process has read: those that this one read in an earlier pause.
+        """Remove the messages that this process read in an earlier pause: every process has read them by now.
 
-        The others who step read them in the same pause, and all have met since; those who analyse have, or had not said
-        that they are done.
+        The other processes that step read them in the same pause, and all have met since. The processes that analyse
+        have read them, or they would not have reported that they are done.
         """
         while is_first() and self._forgotten < self._done:
             self._forgotten += 1

@@ -46,10 +46,10 @@ class Analyses(Protocol):
 
 @dataclass
 class WriteApart:
-    """Writes outputs that keep the bits of the devices that step, and hands the state over for all others.
+    """Writes outputs that keep the bits of the devices that step, and gives the state to `analysis` for all others.
 
     Attributes:
-        how: as of `Ending`, how the last pause said that the run ends.
+        how: end of the run, as in `Ending.how`, according to the last pause.
     """
 
     run: Run

@@ -19,7 +19,7 @@ def with_time_of(
 ) -> State:
     """A state at the start of a run, with the time, the number of steps, forcings and companions of a checkpoint.
 
-    What the stepper carries, conserved quantities, energy budgets and sums of outputs begin anew.
+    The stepper's history, conserved quantities, energy budgets and sums of outputs begin anew.
 
     Args:
         manifest: manifest of the checkpoint.
@@ -62,7 +62,7 @@ def _forcing_of(state: State, manifest: dict[str, Any], forced: Collection[str])
 
 
 def _stored(name: str, begun: Any, manifest: dict[str, Any]) -> Any:
-    """A forcing's state as the checkpoint has it; None where that has other shapes, or fields at every point."""
+    """A forcing's state as the checkpoint has it; None where it has other shapes, or fields at every point."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(begun)
     values = []
     for place, leaf in leaves:

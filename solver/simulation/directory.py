@@ -40,7 +40,7 @@ def refuse_occupied(directory: RunDirectory, kinds: Iterable[type[Output]]) -> N
 
 
 def _written_by(kinds: Iterable[type[Output]], directory: RunDirectory) -> list[Path]:
-    """The files and folders of outputs; raises ConfigError where one lies outside the run's directory."""
+    """The files and folders of outputs; raises ConfigError if one is outside the run's directory."""
     root, inside = directory.path.resolve(), []
     for kind in kinds:
         for path in map(Path.resolve, kind.paths(directory)):
@@ -158,7 +158,7 @@ def end_recorded(lock: RunLock | None) -> Iterator[None]:
 
 
 def live_jobs(directory: RunDirectory, pattern: str = "*-of-*") -> list[str]:
-    """Names of the folders of those jobs that carry out members of an ensemble now."""
+    """Names of the folders of the jobs that carry out members of an ensemble now."""
     return [folder.name for folder in sorted(directory.jobs.glob(pattern)) if live_holder(folder)]
 
 

@@ -37,7 +37,7 @@ def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:
 
     Raises:
         CheckpointError: all of them are damaged.
-        OtherFormat: the newest that is not damaged has a format that this version does not read; none is set aside.
+        OtherFormat: the newest that is not damaged has a format that this version does not read; nothing is set aside.
         ConfigError: values at the start that are not finite.
     """
     directory = run.directory
@@ -118,7 +118,7 @@ def log_rounding(equation: AnyEquation) -> None:
 
 
 def statistics_of(outputs: OutputList, equation: AnyEquation) -> dict[str, tuple[Any, dict[str, Storage]]]:
-    """By output name the shapes of what it sums up, and how they are stored."""
+    """Shapes and storage of the sums of each output, by its name."""
     sums = jax.eval_shape(lambda: outputs.accumulators(equation))
     declared = outputs.declared(equation, sums)
     return {name: (sums[name], declared[name]) for name in sums}

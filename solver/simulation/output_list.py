@@ -25,11 +25,11 @@ class OutputList:
     """The outputs of a run, in the order in which they are written: checkpoints last.
 
     A checkpoint is taken when everything that was due before it is on the disk in its final form, so that a continued
-    run finds in every output what the checkpoint's run had written.
+    run finds every output as the checkpoint's run had written it.
 
     Args:
         others: outputs other than checkpoints.
-        checkpoints: when states are kept.
+        checkpoints: output of the checkpoints, with its schedule.
         known: every kind of output that may have written into the directory.
     """
 
@@ -70,7 +70,7 @@ class OutputList:
         """Storage of these sums, by the name of the output, as each output declares it.
 
         Raises:
-            TypeError, ValueError: an output does not say how it stores an array, or says what does not fit.
+            TypeError, ValueError: an output does not say how it stores an array, or its storage does not fit.
         """
         return {
             output.name: declare(
@@ -93,7 +93,7 @@ class OutputList:
         return state.with_statistics(carried, self.declared(equation, carried))
 
     def open(self, run: Run, resumed_at: int | None) -> None:
-        """Drop what lies beyond the checkpoint that the run continues from, or everything, and prepare the files.
+        """Drop all output beyond the checkpoint that the run continues from, or everything, and prepare the files.
 
         Collective: if the first process refuses, all processes end.
         """
@@ -115,7 +115,7 @@ class OutputList:
                 output.resume(run)
 
     def drop_files(self, run: Run, resumed_at: int | None) -> None:
-        """Drop what lies beyond the checkpoint that the run continues from, or everything. Collective."""
+        """Drop all output beyond the checkpoint that the run continues from, or everything. Collective."""
         with Agreement("outputs").together():
             for kind in self.known if is_first() else ():
                 kind.drop_after(run.directory, -1 if resumed_at is None else resumed_at)

@@ -59,7 +59,7 @@ class Listener(Protocol):
     """Called at each pause of a run."""
 
     def at_pause(self, pause: Pause) -> None:
-        """Called in every process. What it raises ends the run."""
+        """Called in every process. An exception ends the run."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Pace:
         return self.steps
 
     def at_pause(self, pause: Pause) -> None:
-        """Take in what the chunk before took."""
+        """Record the steps and the seconds of the chunk before."""
         self.record(pause.steps, pause.seconds)
 
     def record(self, steps: int, seconds: float) -> None:

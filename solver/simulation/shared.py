@@ -58,7 +58,7 @@ def shared_directory(
 
     Args:
         directory: directory of the ensemble.
-        share: which of its jobs this one is.
+        share: number of this job, and of all jobs of the ensemble.
         files: files that all jobs have in common.
         devices: the devices of the job, for provenance.json.
         does: work of the job, for the log of the ensemble.

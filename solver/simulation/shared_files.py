@@ -14,7 +14,7 @@ from solver.io import Pack, PackLock, RunDirectory, TakenError, packs_for, packs
 
 @contextmanager
 def shared_files(ensemble: RunDirectory, numbers: Sequence[int]) -> Iterator[SharedFiles]:
-    """The files that these members share; none if each has files of its own. Collective.
+    """The files that these members share; empty if each has files of its own. Collective.
 
     Args:
         ensemble: directory of the ensemble.

@@ -29,7 +29,7 @@ class Simulation:
         stepper: time stepper of the run.
         control: control of the size of its steps.
         end: time at which it ends.
-        start: makes the first state, where there is no checkpoint.
+        start: function that makes the first state, if there is no checkpoint.
         outputs: outputs to write; no outputs but checkpoints by default.
         limits: limits that end it early.
         listeners: the user's own listeners, called at each pause after all others.
@@ -76,7 +76,7 @@ class Simulation:
         """The description of the run that its outputs receive, with a writer and notes of its own.
 
         Args:
-            thread: that writes; the writer's own if None.
+            thread: thread that writes; the writer's own if None.
 
         Raises:
             ValueError: a run without a directory.
@@ -91,7 +91,7 @@ class Simulation:
         """States from a given one to the end: that one, one at each pause, and the last. Writes nothing.
 
         Args:
-            first: from `start`, or from a checkpoint.
+            first: first state, from `start` or from a checkpoint.
             chunk, donate: as in `evolve`.
 
         Raises:
@@ -100,7 +100,7 @@ class Simulation:
         return self.course(first, chunk=chunk, donate=donate).states()
 
     def course(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Course:
-        """The run from a given state on, which whoever has it advances."""
+        """The run from a given state on; the caller advances it."""
         return Course(
             self.equation, self.stepper, first, end=self.end, control=self.control, pauses=self.outputs.pauses,
             observe=lambda state, end: self.outputs.observe(self.equation, state, end), chunk=chunk, donate=donate,

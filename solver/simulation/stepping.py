@@ -1,4 +1,4 @@
-"""A run from its first state to its last, with listeners told of its pauses."""
+"""A run from its first state to its last, with listeners that are called at its pauses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def simulate(
 
     Args:
         simulation: the run, with a directory.
-        request: set when a signal requests a stop.
+        request: stop request, set by a signal.
         lock: the first process's lock on the directory; None in the others.
         profile: steps to be traced, if any.
 
@@ -141,7 +141,7 @@ def running(
         profile: steps to be traced; None for a run whose steps are carried out together with the steps of `companions`
             other runs. It shows no progress of its own, and leaves time for their checkpoints before the clock stops
             it.
-        thread: writes its large files; one of its own if it is not given.
+        thread: thread that writes its large files; a thread of its own if it is not given.
 
     Raises:
         As `simulate`.

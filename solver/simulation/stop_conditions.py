@@ -22,7 +22,7 @@ class StopConditions:
     """Checked at every pause, on every process.
 
     Args:
-        request: set when a signal came.
+        request: stop request, set by a signal.
         directory: directory of the run; a file `stop` in it, or in the ensemble's directory, requests an early stop.
         lock: the first process's lock on the directory; None on the others.
         time_limit: seconds after the start of this process.

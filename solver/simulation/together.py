@@ -52,13 +52,13 @@ def carry_out_together(
 
 
 class _Block:
-    """The block of one run, carried out in pieces: what a piece raises ends it, as it would within `with`."""
+    """The block of one run, carried out in pieces: an exception in a piece ends it, as it would within `with`."""
 
     def __init__(self, context: AbstractContextManager[Running], name: str) -> None:
         self.name, self._context, self._is_open = name, context, False
 
     def go_on(self, answer: Answer | None) -> Ending | None:
-        """Continue to the next pause with the answer to its call, or begin; the ending of the run, if it has ended."""
+        """Continue to the next pause with the answer to its call, or begin; the end of the run, if it has ended."""
         with log_of(self.name):
             try:
                 return self._piece(answer)
