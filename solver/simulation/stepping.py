@@ -189,11 +189,14 @@ def running(
             ]
             yield going
         if going.finished:
-            took, held_up = duration(time.monotonic() - began), run.writer.held_up
-            LOGGER.info(
-                "finished: step %d, t = %.6g, in %s, %.1f s of it held up by writing; %s",
-                int(going.state.step), float(going.state.t), took, held_up, run.directory.path,
-            )  # fmt: skip
+            state, took = going.state, duration(time.monotonic() - began)
+            message = (
+                f"finished: step {int(state.step)}, t = {float(state.t):.6g}, in {took}, {run.writer.held_up:.1f} s of "
+                f"it held up by writing; {run.directory.path}"
+            )
+            LOGGER.info("%s", message)
+            if lock is not None:
+                lock.update_status(message=message)
 
 
 def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
