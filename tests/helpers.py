@@ -128,5 +128,6 @@ def all_to_all_bytes(text):
 
 
 def fourier(grid, components=1):
-    """The space of a scalar, or of a vector with so many components, on a grid."""
-    return FourierSpace("u", Field("vector" if components > 1 else "scalar"), grid)
+    """The space of a scalar, real or complex as its grid, or of a vector with so many components."""
+    scalar = "scalar" if grid.real else "wavefunction"
+    return FourierSpace("u", Field("vector" if components > 1 else scalar), grid)
