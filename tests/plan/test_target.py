@@ -76,7 +76,7 @@ def test_bytes_that_stay_on_a_host_and_that_leave_it():
 def test_what_fits():
     target = replace(Target.of("h200", 1), rates=replace(Rates.of("h200"), memory_bytes=1000))
     fft = Kernel("%fft", "fft", 100, 100, lengths=(8,))
-    part = Part("steps", program(fft, arguments=500, scratch=300), beside=20)
+    part = Part("steps", program(fft, arguments=500, scratch=300), state_bytes=20)
     assert (part.held, part.with_workspace) == (820, 920)
     assert target.fits(part)
-    assert not target.fits(replace(part, beside=21))
+    assert not target.fits(replace(part, state_bytes=21))
