@@ -25,7 +25,7 @@ ALLOWED = {
     "stands": (0, 0, 3),
     "goes on": (0, 0, 4),
     "is told": (0, 0, 6),
-    "beginning": (0, 1, 0),
+    "beginning": (0, 0, 0),
     "argument": (0, 1, 0),
     "fragment": (0, 0, 0),
 }

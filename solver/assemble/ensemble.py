@@ -247,7 +247,7 @@ def _begun(
     simulation: Simulation, resume: bool, stop: StopRequest, watchdog: Watchdog, companions: int, number: int,
     last: dict[int, State],
 ) -> Iterator[Running]:  # fmt: skip
-    """One member, begun in its directory; leaves its last state in `last`."""
+    """A member that is begun in its directory; its last state is put into `last`."""
     with (
         locked(simulation, resume) as lock,
         running(simulation, stop, lock, watchdog, companions=companions) as run,

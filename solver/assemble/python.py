@@ -157,7 +157,5 @@ def prepared(simulation: Simulation, state: State, resume: bool) -> Simulation:
 def locked(simulation: Simulation, resume: bool) -> AbstractContextManager[RunLock | None]:
     """The directory of a prepared run, locked for the time of the context."""
     assert simulation.directory is not None
-    meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]
-    devices = [device for mesh in meshes for device in mesh.devices.flat]
     known = simulation.outputs.known
-    return locked_run_directory(simulation.directory, simulation.run_file, devices, known, continues=resume)
+    return locked_run_directory(simulation.directory, simulation.run_file, simulation.devices, known, continues=resume)

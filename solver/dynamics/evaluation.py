@@ -127,6 +127,7 @@ class Evaluation:
     ) -> tuple[Rows, Any]:
         """The products of a plan, its levels one after the other; and the largest of a number at the points."""
         rows, found = self.rows(fields, t), None
+        needed = {} if rows.other is None else self._needed(plan)
         for inner, products in plan.levels():
             function, together = self.function(plan, inner, products), rows.other is None
             given: Any = (
@@ -145,7 +146,7 @@ class Evaluation:
                 if largest is not None:
                     [size] = largest.made(given, numbers, places, self.grid.physical_shape)
                     found = max_over_points(size.astype(self.grid.dtype))
-                rows = self._with_products_apart(rows, plan, dict(zip(products, made, strict=True)))
+                rows = _with_products_apart(rows, needed, dict(zip(products, made, strict=True)))
         return rows, found
 
     def _check_functions(
@@ -156,19 +157,12 @@ class Evaluation:
             held = [values[Slot("inner", i)] for i in function.inner]
             Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
 
-    def _with_products_apart(self, rows: Rows, plan: Plan[Any], made: Mapping[int, Array]) -> Rows:
-        """Rows with products, from their values: each as coefficients of the kinds of fields that need it."""
+    def _needed(self, plan: Plan[Any]) -> Mapping[bool, frozenset[int]]:
+        """Numbers of the products that complex fields need (True), and of the products that real fields need."""
         changes = self.derived.changes if plan is self.derived.plan else {ZERO: plan.rows[""]}
         names = self.text.system.complex_names
         rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
-        needed = forms(plan, rows_by_kind, names).products
-        found: dict[bool, dict[int, Array]] = {}
-        for real in (True, False):
-            space = rows.of_kind(real).modes.space
-            wanted = [i for i in made if i in needed[not real]]
-            own = [(jnp.real(made[i]) if real else made[i]).astype(space.values.dtype) for i in wanted]
-            found[real] = dict(zip(wanted, space.forward(jnp.stack(own)), strict=True)) if wanted else {}
-        return rows.with_products(found[True], found[False])
+        return forms(plan, rows_by_kind, names).products
 
     def at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
         """Values of inner fields, by slot: fields of one kind in one transform."""
@@ -210,6 +204,17 @@ class Evaluation:
         if places:
             self.equation.transform.refuse_moved_points()
         return places or None
+
+
+def _with_products_apart(rows: Rows, needed: Mapping[bool, frozenset[int]], made: Mapping[int, Array]) -> Rows:
+    """Rows with products, from their values: each as coefficients of the kinds of fields that need it."""
+    found: dict[bool, dict[int, Array]] = {}
+    for real in (True, False):
+        space = rows.of_kind(real).modes.space
+        wanted = [i for i in made if i in needed[not real]]
+        own = [(jnp.real(made[i]) if real else made[i]).astype(space.values.dtype) for i in wanted]
+        found[real] = dict(zip(wanted, space.forward(jnp.stack(own)), strict=True)) if wanted else {}
+    return rows.with_products(found[True], found[False])
 
 
 def without_missing(equation: Any, text: Text) -> Text:

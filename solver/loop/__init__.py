@@ -13,7 +13,7 @@ from solver.loop.controls import (
     MeetTolerance as MeetTolerance,
     StepControl as StepControl,
 )
-from solver.loop.course import BlowUp as BlowUp, Call as Call, Course as Course, evolve as evolve
+from solver.loop.course import BlowUp as BlowUp, Course as Course, evolve as evolve
 from solver.loop.energy import energy_of_all as energy_of_all
 from solver.loop.many import (
     Rows as Rows,

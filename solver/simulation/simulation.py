@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer, WritingThread
@@ -52,6 +53,12 @@ class Simulation:
     title: str = ""
     run_file: str = ""
     analyse: AnyMesh | None = None
+
+    @property
+    def devices(self) -> list[Any]:
+        """All devices of the run: those that step, then those that analyse."""
+        meshes = (self.equation.grid.mesh, self.analyse)
+        return [device for mesh in meshes if mesh is not None for device in mesh.devices.flat]
 
     def check(self) -> None:
         """Refuse parts that do not go together; touches no device.

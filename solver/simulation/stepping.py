@@ -189,14 +189,18 @@ def running(
             ]
             yield going
         if going.finished:
-            state, took = going.state, duration(time.monotonic() - began)
-            message = (
-                f"finished: step {int(state.step)}, t = {float(state.t):.6g}, in {took}, {run.writer.held_up:.1f} s of "
-                f"it held up by writing; {run.directory.path}"
-            )
-            LOGGER.info("%s", message)
-            if lock is not None:
-                lock.update_status(message=message)
+            _say_finished(run, going.state, lock, duration(time.monotonic() - began))
+
+
+def _say_finished(run: Run, state: State, lock: RunLock | None, took: str) -> None:
+    """Log the end of a run, and write it into its status."""
+    message = (
+        f"finished: step {int(state.step)}, t = {float(state.t):.6g}, in {took}, {run.writer.held_up:.1f} s of it held "
+        f"up by writing; {run.directory.path}"
+    )
+    LOGGER.info("%s", message)
+    if lock is not None:
+        lock.update_status(message=message)
 
 
 def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
@@ -204,8 +208,7 @@ def _publish_devices(simulation: Simulation, lock: RunLock | None) -> None:
     assert simulation.directory is not None
     if lock is None or simulation.directory.ensemble is not None:
         return
-    meshes = [mesh for mesh in (simulation.equation.grid.mesh, simulation.analyse) if mesh is not None]
-    devices = [device for mesh in meshes for device in mesh.devices.flat]
+    devices = simulation.devices
     lock.update_status(devices=len(devices), platform=devices[0].platform)
 
 
