@@ -174,7 +174,7 @@ def test_one_transform_each_way(make_grid, name):
         (lambda g: initial.KdVSolitons([1.0], nonlinearity=0.0), "nonlinearity 0: another number"),
         (lambda g: initial.MKdVSolitons([-1.0]), "speeds .*-1.0.*: a positive number for each"),
         (lambda g: initial.MKdVSolitons([1.0], polarities=[2]), r"polarities \[2\]: 1 or -1"),
-        (lambda g: initial.MKdVSolitons().check(ModifiedKortewegDeVries(g, sign=-1), "u"), "sign -1 has none"),
+        (lambda g: initial.MKdVSolitons().check(ModifiedKortewegDeVries(g, sign=-1), "u"), "sign -1 has no solitons"),
         (lambda g: initial.Breather(1.0), "frequency 1.0: a number between 0 and 1"),
         (lambda g: initial.KinkPair(-1.5), "speed -1.5: a number between -1 and 1"),
         (lambda g: initial.KinkPair(positions=[1.0]), r"positions \[1.0\]: two numbers"),
