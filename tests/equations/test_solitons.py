@@ -171,7 +171,7 @@ def test_one_transform_each_way(make_grid, name):
         (lambda g: SineGordon(g, mass=0.0), "mass 0.0: a positive number"),
         (lambda g: initial.KdVSolitons([1.0, 2.0], [3.0]), "2 speeds and 1 positions: as many of each"),
         (lambda g: initial.KdVSolitons([]), "no speeds"),
-        (lambda g: initial.KdVSolitons([1.0], nonlinearity=0.0), "nonlinearity 0: another number"),
+        (lambda g: initial.KdVSolitons([1.0], nonlinearity=0.0), "nonlinearity 0: the equation's is needed"),
         (lambda g: initial.MKdVSolitons([-1.0]), "speeds .*-1.0.*: a positive number for each"),
         (lambda g: initial.MKdVSolitons([1.0], polarities=[2]), r"polarities \[2\]: 1 or -1"),
         (lambda g: initial.MKdVSolitons().check(ModifiedKortewegDeVries(g, sign=-1), "u"), "sign -1 has no solitons"),
