@@ -18,6 +18,7 @@ from solver.fft.local import LocalTransform
 from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
 from solver.fft.partitioning import DeviceWork, on_global_arrays
+from solver.fft.plain import PlainArrays, has_plain_transform
 from solver.fft.point_function import FieldFunctions
 from solver.fft.stages import has_sizes
 from solver.fft.whole import WholeArrays
@@ -28,7 +29,7 @@ from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_shardin
 def local_transform(
     layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool, operand: jax.ShapeDtypeStruct
 ) -> LocalTransform:
-    """A device's part of transforms: on whole arrays, in blocks, or overlapped in waves.
+    """A device's part of transforms: in one call, on whole arrays, in blocks, or overlapped in waves.
 
     An operand whose batch has no size yet, as `jax.export` may have it, is not cut: blocks and waves count what they
     hold.
@@ -44,6 +45,8 @@ def local_transform(
                 "its size open, for several devices it is needed"
             )
         return WholeArrays(precision)
+    if has_plain_transform(layout, on_cpu):
+        return PlainArrays()
     in_blocks = method.in_blocks(layout, on_cpu)
     single: LocalTransform = Blocks(method.chunks, on_cpu, precision) if in_blocks else WholeArrays(precision)
     waves = method.waves_on(layout, across_hosts(mesh))

@@ -201,3 +201,9 @@ def reorder(u: Array, order: Sequence[int]) -> Array:
     """The last axes in another order, given as negative numbers, of an array that is row-major before."""
     lead = u.ndim - len(order)
     return _pin_row_major(u).transpose(*range(lead), *(u.ndim + axis for axis in order))
+
+
+def transposed(u: Array, order: Sequence[int]) -> Array:
+    """The axes in space in another order. XLA decides whether the elements move in memory."""
+    lead = u.ndim - len(order)
+    return u.transpose(*range(lead), *(lead + axis for axis in order))

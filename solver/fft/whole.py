@@ -38,7 +38,7 @@ from solver.fft.local import AxisNames, LocalTransform, mesh_names
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
 from solver.fft.real_lines import modes_of_pairs, points_of_pairs
-from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, truncate
+from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, transposed, truncate
 from solver.grid.layout import Layout
 
 Step: TypeAlias = Callable[[Array], Array]
@@ -64,7 +64,7 @@ def forward_local(
     if d == 1:
         return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
     if _in_one_call(layout):
-        return _transposed(to_modes(u, layout, d), layout.order) * scale
+        return transposed(to_modes(u, layout, d), layout.order) * scale
     return modes_of_lines(lines_of_planes(u, layout, axis_name, scale, precision), layout)
 
 
@@ -76,7 +76,7 @@ def inverse_local(
     if d == 1:
         return to_points(extend(u_hat, layout, 0, -1) * (factor * layout.points[0]), layout, 1)
     if _in_one_call(layout) and not layout.real:
-        in_space = _transposed(jnp.conj(u_hat), [layout.order.index(axis) for axis in range(d)])
+        in_space = transposed(jnp.conj(u_hat), [layout.order.index(axis) for axis in range(d)])
         return jnp.conj(fft(in_space, d)) * factor
     return planes_of_lines(lines_of_modes(u_hat, layout), layout, axis_name, factor, precision)
 
@@ -183,7 +183,7 @@ def lines_of_modes(u_hat: Array, layout: Layout) -> Array:
     # Σ û exp(i k·x) is the conjugate of Σ conj(û) exp(−i k·x): inverse FFTs on GPUs come with a pass that scales
     u = jnp.conj(u_hat)
     if _in_one_call(layout):
-        in_space = _transposed(u, [layout.order.index(axis) for axis in range(layout.dimensions)])
+        in_space = transposed(u, [layout.order.index(axis) for axis in range(layout.dimensions)])
         # in the order of memory: one pass less
         u = reorder(in_space, tuple(axis - layout.dimensions for axis in layout.order))
     return resize(fft(extend(u, layout, 0, -1)), -1, layout.padded_points[0])
@@ -244,9 +244,3 @@ def _planes_in_one_call(layout: Layout) -> bool:
     """
     quick = all(n <= SHORT or n & (n - 1) == 0 for n in layout.points[1:])
     return layout.dimensions == 2 or (layout.pencils == 1 and quick)
-
-
-def _transposed(u: Array, order: Sequence[int]) -> Array:
-    """The axes in space in another order. XLA decides whether the elements move in memory."""
-    lead = u.ndim - len(order)
-    return u.transpose(*range(lead), *(lead + axis for axis in order))

@@ -1,0 +1,63 @@
+"""The transform of few points on one device: one FFT of all axes, then the modes that are kept.
+
+Where there are few points, XLA needs longer to compile a program than the program runs. So nothing is cut into blocks
+and no two planes share an FFT: a step of Navier–Stokes is 843 instructions instead of 2402. From about 32³ points on
+the steps of blocks are faster by a third (benchmarks/startup.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Array
+
+from solver.fft.local import AxisNames, LocalTransform
+from solver.fft.maxima import largest_on_device
+from solver.fft.point_function import FieldFunctions
+from solver.fft.stages import extend, to_modes, to_points, transposed, truncate
+from solver.grid.layout import Layout
+
+MOST_POINTS = 2**12  # 16³, and less than 64²
+
+
+def has_plain_transform(layout: Layout, on_cpu: bool) -> bool:
+    """True if a grid of two or three dimensions is so small, and on one device of a CPU."""
+    return on_cpu and layout.devices == 1 and layout.dimensions > 1 and math.prod(layout.points) <= MOST_POINTS
+
+
+@dataclass(frozen=True)
+class PlainArrays(LocalTransform):
+    """Transforms of whole arrays on one device, by one FFT call each."""
+
+    def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """FFT of all axes, then the modes that are kept. See `LocalTransform.forward`."""
+        d = layout.dimensions
+        u_hat = to_modes(u, layout, d)
+        for axis in range(d):
+            u_hat = truncate(u_hat, layout, axis, axis - d)
+        return transposed(u_hat, layout.order) * factor
+
+    def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
+        """Zeros where modes were dropped, then the FFT of all axes. See `LocalTransform.inverse`."""
+        d = layout.dimensions
+        u_hat = transposed(u_hat * (factor * math.prod(layout.points)), [layout.order.index(axis) for axis in range(d)])
+        for axis in range(d):
+            u_hat = extend(u_hat, layout, axis, axis - d)
+        return to_points(u_hat, layout, d)
+
+    def pointwise(
+        self,
+        u_hat: Array,
+        functions: FieldFunctions,
+        layout: Layout,
+        axis_name: AxisNames,
+        operands: Sequence[Array],
+    ) -> list[Array]:
+        """Inverse transform, the functions of all fields at all points, forward transform."""
+        u = self.inverse(u_hat, layout, axis_name, 1.0)
+        f_hat = self.forward(functions.fn(u, *operands), layout, axis_name, 1 / math.prod(layout.points))
+        if functions.largest is None:
+            return [f_hat]
+        return [f_hat, largest_on_device(functions.largest(u, *operands), layout, axis_name)]
