@@ -22,6 +22,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
     atexit.register(keep_programs, PROGRAMS)  # before it is removed
 
+# Python's own: a command that a test starts would compile the package's 500 files each time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
 compile_fast(os.environ)
 

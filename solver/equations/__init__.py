@@ -16,7 +16,7 @@ from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
 from solver.dynamics.unsolved_modes import UnsolvedModes as UnsolvedModes
 from solver.dynamics.write import write as write
-from solver.equations.mhd import Vector as Vector, magnetic_helicity as magnetic_helicity
+from solver.equations.mean_field import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.spaces.field import Field as Field
 
 

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.equation import Equation
-from solver.equations.mhd import Vector
+from solver.equations.mean_field import Vector
 from solver.operators import Fields
 from solver.spaces.field import Field
 from solver.written import Text

@@ -13,7 +13,7 @@ from jaxtyping import Array, Complex, Float
 from solver.diagnostics import shell_spectrum
 from solver.dynamics.checks import need
 from solver.dynamics.report import Report
-from solver.equations.mhd import Vector
+from solver.equations.mean_field import Vector
 from solver.equations.schroedinger import SchroedingerEquation, density
 from solver.operators import Fields
 

@@ -8,7 +8,7 @@ import equinox as eqx
 from jax.typing import ArrayLike
 
 from solver.dynamics.equation import Equation
-from solver.equations.mhd import Vector, alfven_rate, require_mean_field
+from solver.equations.mean_field import Vector, alfven_rate, require_mean_field
 from solver.written import Text
 from solver.written.components import plus, times
 from solver.written.parse import read_expression
