@@ -54,12 +54,15 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/python tests/language.py
 
-# as many tests at a time as the machine has cores; first those of one process each, then those of several, then Slurm's;
-# of slow tests of many cases a third (tests/some_cases.py): `make thorough` has them all
+# as many tests at a time as the machine has cores: fast ones, slow ones of one process each, those of several, then
+# Slurm's. `make test` leaves out what others see too, and most of the cases of slow tests of many (tests/some_cases.py), and
+# checks annotated types and shapes in the fast ones alone, since that takes a sixth of the time; `make thorough` has it all
 test: WHICH := --some-cases
+test: SLOW := UNCHECKED_TYPES=1
 test thorough: lint mpi
-	$(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "not slurm and not multiprocess"
-	$(BIN)/python -m pytest -n logical --dist worksteal -m "multiprocess and not slurm"
+	$(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "not slow and not slurm and not multiprocess"
+	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "slow and not slurm and not multiprocess"
+	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal -m "multiprocess and not slurm"
 	$(BIN)/python -m pytest -m slurm
 
 # run files drawn at random, beside the second program of tests/reference

@@ -5,6 +5,7 @@ import gc
 import math
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 # Python's own: a command that a test starts would compile the package's 500 files each time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # half of the time of the tests is compilation: machine code need not be as fast as it can be
 compile_fast(os.environ)
@@ -38,7 +40,8 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 jax.devices()  # eight from now on, whatever a command asks for that a test runs in this process
 
-check("solver")
+if "UNCHECKED_TYPES" not in os.environ:
+    check("solver")
 trace_fast()
 
 from jax.sharding import AxisType  # noqa: E402

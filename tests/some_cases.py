@@ -3,13 +3,13 @@
 import zlib
 from collections import defaultdict
 
-SHARE = 3  # one of so many
+SHARE = 6  # one of so many
 
 
 def some_cases(items):
-    """The items without those marked `thorough`, and of each slow test of many cases a third of them, rounded up.
+    """The items without those marked `thorough`, and of each slow test of many cases a sixth of them, rounded up.
 
-    Which third follows from a checksum of the names: the same on each machine, and no parameter of a product keeps one
+    Which sixth follows from a checksum of the names: the same on each machine, and no parameter of a product keeps one
     value. Tests marked `every_case`, those of several processes and Slurm's keep all.
     """
     cases = defaultdict(list)

@@ -48,6 +48,7 @@ COLE_HOPF = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", COLE_HOPF)
 def test_burgers_against_cole_and_hopf(make_grid, case):
     shape, devices, modes, step = COLE_HOPF[case]
@@ -59,6 +60,7 @@ def test_burgers_against_cole_and_hopf(make_grid, case):
     np.testing.assert_allclose(computed, end, rtol=0, atol=2e-7)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(24,), (24, 20), (16, 20, 24)], ids=["1-D", "2-D", "3-D"])
 def test_nonlinearity_against_the_advective_form(make_grid, shape):
     """(u·∇)u component by component, of a flow with vorticity and divergence."""
@@ -78,6 +80,7 @@ def test_nonlinearity_against_the_advective_form(make_grid, shape):
     np.testing.assert_allclose(got, expected, atol=1e-13 * float(jnp.max(jnp.abs(expected))))
 
 
+@pytest.mark.thorough
 def test_a_shock_stands_as_a_tanh(make_grid):
     """−U tanh(Ux/2ν) stands still; in a periodic box, beside a ramp that widens from a point far away."""
     grid = make_grid((512,), devices=1, lengths=20.0)
@@ -137,6 +140,7 @@ def test_a_gaussian_and_a_wave_are_carried_and_spread_in_one_step(make_grid, sha
     np.testing.assert_allclose(computed, exact(t, spread, np.exp(-kappa * k**2 * t)), atol=tolerance)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(24, 20), (20, 24, 12)], ids=["2-D", "3-D"])
 def test_cells_against_the_advective_form(make_grid, shape):
     grid = make_grid(shape, devices=4, lengths=[2.0, 3.0, 4.0][: len(shape)])
@@ -156,6 +160,7 @@ def test_cells_against_the_advective_form(make_grid, shape):
     assert float(jnp.max(jnp.abs(expected))) > 0.1
 
 
+@pytest.mark.thorough
 def test_cells_keep_the_variance_and_the_streamfunction(make_grid):
     """Without diffusion the variance changes by the error of the time integration only, which is of fourth order."""
     grid = make_grid((40, 48), devices=4, lengths=[3.0, 2.0])

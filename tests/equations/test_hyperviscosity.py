@@ -32,6 +32,7 @@ def run(flow, start, end, step, stepper):
     return state
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", KINDS)
 def test_layers_decay_exactly(make_grid, which):
     """All depends on the last direction alone, along which nothing flows."""

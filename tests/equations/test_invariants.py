@@ -201,6 +201,7 @@ def test_aliased_products_lose_what_they_should_keep(make_grid, dealias):
     assert missing < 1e-13 if dealias == "three-halves" else missing > 1e-6
 
 
+@pytest.mark.thorough
 def test_invariants_are_the_quantities_of_the_series(make_grid):
     """½⟨u · g⟩ is the energy, the enstrophy, the helicities that other functions give."""
     grid = make_grid((12, 14, 10), devices=2)

@@ -84,6 +84,7 @@ def reference(end):
     return done.y[:, -1].reshape(2, *SHAPE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("written", [False, True], ids=["by hand", "as text"])
 def test_against_an_independent_solver(make_grid, written):
     grid, stepper = make_grid(SHAPE, devices=4), sw.steppers.ETDRK4()

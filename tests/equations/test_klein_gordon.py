@@ -20,6 +20,7 @@ def after(equation, stepper, start, end, step):
     return state
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stepper", "mass"), [(IFRK4(), 0.0), (ETDRK4(), 2.0), (LSRK3(), 2.0)], ids=str)
 def test_waves_turn_at_their_frequency(make_grid, stepper, mass):
     """ω² = c²k² + m², in steps of more than half a turn."""
@@ -61,6 +62,7 @@ def test_a_uniform_oscillation_is_an_elliptic_cosine(make_grid):
     np.testing.assert_allclose(computed["rate_of_phi"], -a * np.sqrt(omega2) * sn * dn, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_energy_is_conserved_to_fourth_order(make_grid):
     grid = make_grid((24, 28), devices=4, lengths=12.0)
     equation = KleinGordon(grid, 1.0, 1.0, 1.0)
@@ -75,6 +77,7 @@ def test_energy_is_conserved_to_fourth_order(make_grid):
     assert drift[0.1] / drift[0.05] > 12, drift
 
 
+@pytest.mark.thorough
 def test_the_energy_does_not_change_along_the_right_hand_side(make_grid):
     grid = make_grid((32, 36), devices=4, lengths=[7.0, 9.0])
     equation = KleinGordon(grid, 1.3, 0.6, 0.9)

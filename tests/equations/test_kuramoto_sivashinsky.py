@@ -22,6 +22,7 @@ def run(equation, u, end, step, stepper=None):
     return state
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stepper", "d"), [(ETDRK4(), 1), (IFRK4(), 2)], ids=str)
 def test_small_waves_grow_at_the_linear_rate(make_grid, d, stepper):
     grid = make_grid(SHAPES[d], devices=1 if d == 1 else 2, lengths=30.0)
@@ -34,6 +35,7 @@ def test_small_waves_grow_at_the_linear_rate(make_grid, d, stepper):
     np.testing.assert_allclose(equation.to_physical(state.field)["u"][0], u * np.exp(rate * 4.0), atol=1e-15)
 
 
+@pytest.mark.thorough
 def test_nonlinearity_is_half_the_square_of_the_slope_without_its_mean(make_grid):
     grid = make_grid((24, 32), devices=4, lengths=[10.0, 20.0])
     equation = KuramotoSivashinsky(grid)
@@ -58,6 +60,7 @@ def test_coefficients_stay_those_of_a_real_field(make_grid, d):
     assert float(jnp.max(jnp.abs(seen - state.field["u"]))) < 1e-13 * float(jnp.max(jnp.abs(state.field["u"])))
 
 
+@pytest.mark.thorough
 def test_chaos_stays_bounded_at_its_known_size(make_grid):
     """In a long one-dimensional box the mean square slope settles near 1.7 (so-called viscous states)."""
     grid = make_grid((256,), devices=1, lengths=100.0)

@@ -26,6 +26,7 @@ def run(equation, u, end, step, stepper=None):
     return state
 
 
+@pytest.mark.thorough
 def test_two_dimensional_taylor_green_decays_exactly(make_grid):
     grid = make_grid((32, 24), lengths=3.0)
     u = initial.TaylorGreen()(grid)
@@ -41,6 +42,7 @@ def test_beltrami_flow_decays_exactly(make_grid):
     np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), np.exp(-0.1) * u, atol=5e-14)
 
 
+@pytest.mark.thorough
 def test_nonlinearity_against_the_advective_form(make_grid):
     """−P[u·∇u] formed the other way, on a random solenoidal field."""
     grid = make_grid((24, 16, 20), devices=4, lengths=[1.0, 2.0, 3.0])

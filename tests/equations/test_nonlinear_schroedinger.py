@@ -25,6 +25,7 @@ def soliton(x, t, a, v, g, middle):
     return a / np.sqrt(g) / np.cosh(a * apart) * np.exp(1j * (v * x + 0.5 * (a * a - v * v) * t))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stepper", [ETDRK4(), IFRK4(), SBDF2()], ids=lambda s: s.name)
 def test_a_bright_soliton_moves_and_keeps_its_shape(make_grid, stepper):
     length = 40.0
@@ -87,6 +88,7 @@ def test_cost_of_a_right_hand_side(make_grid):
     assert [c.batch for c in calls] == [1, 1]
 
 
+@pytest.mark.thorough
 def test_a_coherent_state_swings_at_the_frequencies_of_the_trap(make_grid):
     """Without interaction |ψ|² keeps the shape of the ground state, its centre the path of a pendulum in each axis."""
     grid = make_grid((48, 64), devices=4, lengths=[12.0, 13.0], dealias="none")
@@ -107,6 +109,7 @@ def test_a_coherent_state_swings_at_the_frequencies_of_the_trap(make_grid):
     assert float(row["energy"] / row["mass"]) == pytest.approx(energy, rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_the_ground_state_of_a_trap_stands_still(make_grid):
     grid = make_grid((48,), devices=1, lengths=14.0, dealias="none")
     equation = GrossPitaevskii(grid, coupling=0.0, trap=(1.0,), chemical_potential=0.5)
@@ -115,6 +118,7 @@ def test_the_ground_state_of_a_trap_stands_still(make_grid):
     np.testing.assert_allclose(state.field["wavefunction"], psi, atol=5e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("coupling", [3.0, -1.0])
 def test_mass_is_kept_to_round_off_and_energy_to_the_order(make_grid, coupling):
     grid = make_grid((24, 16, 16), devices=4, lengths=8.0, dealias="none")
@@ -130,6 +134,7 @@ def test_mass_is_kept_to_round_off_and_energy_to_the_order(make_grid, coupling):
     assert drift[0] / drift[1] == pytest.approx(4, abs=0.5)
 
 
+@pytest.mark.thorough
 def test_a_vortex_pair_moves_at_one_over_its_distance(make_grid):
     """ħ/(m d), and π d/L² more: the mean flow 2π d/L², less half of it for the neutral background."""
     length, d = 32.0, 6.0

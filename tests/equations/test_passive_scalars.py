@@ -23,6 +23,7 @@ def advanced(equation, start, end, step, stepper=None):
     return state
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(12, 8), (12, 8, 6)], ids=["2-D", "3-D"])
 def test_a_scalar_in_a_shear_flow_against_the_exact_solution(make_grid, shape):
     """u = (0, cos x): a scalar with G along y and one without; c_t = κ c_xx − G cos x from rest is known."""
@@ -42,6 +43,7 @@ def test_a_scalar_in_a_shear_flow_against_the_exact_solution(make_grid, shape):
     np.testing.assert_allclose(computed["dye"][0], np.exp(-0.2 * end) * dye, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_carried_scalar_against_its_own_advection(make_grid):
     """In a uniform wind a scalar moves with it; κ takes from each wave what it should."""
     grid = make_grid((16, 12), devices=3)

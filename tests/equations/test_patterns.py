@@ -36,6 +36,7 @@ EQUATIONS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_small_waves_grow_at_the_linear_rate(make_grid, name):
     make, rate = EQUATIONS[name]
@@ -57,6 +58,7 @@ def wavy(grid):
     return sw.sample(lambda x, y: 0.7 * jnp.cos(kx * x + 1) + 0.4 * jnp.sin(2 * ky * y - kx * x) + 0.2, grid)[None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["allen-cahn", "cahn-hilliard", "swift-hohenberg"])
 def test_the_free_energy_falls_at_its_rate(make_grid, name):
     """dF/dt = −⟨u_t²⟩; for the conserved one −M⟨|∇μ|²⟩, which is −⟨u_t M⁻¹(−∇²)⁻¹u_t⟩."""
@@ -80,6 +82,7 @@ def test_the_free_energy_falls_at_its_rate(make_grid, name):
 # ---- Allen–Cahn -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_allen_cahn_of_a_uniform_field_and_of_a_wall(make_grid):
     grid = make_grid((192,), devices=1, lengths=12.0)
     equation = AllenCahn(grid, 0.3)
@@ -112,6 +115,7 @@ def test_a_ball_shrinks_by_its_curvature(make_grid):
 # ---- Cahn–Hilliard ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_cahn_hilliard_keeps_its_mass_and_loses_energy_at_every_step(make_grid):
     equation = CahnHilliard(make_grid((24, 32), devices=4, lengths=[20.0, 25.0]))
     noise = initial.Noise(background=-0.2, amplitude=0.3)(equation.grid, key=jax.random.key(0))
@@ -129,6 +133,7 @@ def test_cahn_hilliard_keeps_its_mass_and_loses_energy_at_every_step(make_grid):
     assert float(equation.series(state.field, 0.1)["variance"]) > 0.01
 
 
+@pytest.mark.thorough
 def test_walls_of_cahn_hilliard_stand(make_grid):
     """c = tanh(x/√(2κ))."""
     grid = make_grid((256,), devices=1, lengths=30.0)
@@ -143,6 +148,7 @@ def test_walls_of_cahn_hilliard_stand(make_grid):
 # ---- Swift–Hohenberg --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_stripes_saturate(make_grid):
     """A cos(q₀x) with A² = 4r/3; the third harmonic, −A³/256, changes that by 5e-5 of it."""
     r = 0.02
@@ -155,6 +161,7 @@ def test_stripes_saturate(make_grid):
     np.testing.assert_allclose(computed, amplitude * np.cos(x) + 0 * computed, atol=3e-4 * amplitude)
 
 
+@pytest.mark.thorough
 def test_a_uniform_field_of_swift_hohenberg(make_grid):
     """u_t = (r − q₀⁴)u + g u² − u³ rests where u² − g u = r − q₀⁴."""
     equation = SwiftHohenberg(make_grid((16,), devices=1), 1.2, 0.5, 0.7)
@@ -165,6 +172,7 @@ def test_a_uniform_field_of_swift_hohenberg(make_grid):
 # ---- complex Ginzburg–Landau ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_plane_waves_turn_at_their_frequency(make_grid):
     """√(1 − q²) exp(i(q·x − ωt)), ω = β + (α − β)q²: stable here for 1 + αβ > 0 and small q."""
     alpha, beta, t = 0.8, -0.5, 6.0

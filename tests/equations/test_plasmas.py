@@ -89,6 +89,7 @@ def helical(grid, n, sign):
     return k, size, at
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "sign", "branch", "n"),
     [
@@ -114,6 +115,7 @@ def test_circularly_polarised_waves_turn_at_their_frequency(make_grid, stepper, 
         np.testing.assert_allclose(values / SMALL, expected(end)[name] / SMALL, atol=2e-12 * max(1, abs(ratio)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mean_field", [None, MEAN_FIELD])
 def test_hall_mhd_against_an_independent_right_hand_side(make_grid, mean_field):
     """Lamb form and J × b in NumPy."""
@@ -134,6 +136,7 @@ def test_hall_mhd_against_an_independent_right_hand_side(make_grid, mean_field):
         np.testing.assert_allclose(values, wanted, atol=1e-13 * np.abs(wanted).max())
 
 
+@pytest.mark.thorough
 def test_hall_mhd_without_an_inertial_length_is_mhd(make_grid):
     grid = make_grid((12, 14, 10), devices=2, lengths=[2.0, 3.0, 1.5])
     given = {"mean_field": MEAN_FIELD, "hyperviscosity": 1e-4, "hyperresistivity": 2e-4}
@@ -170,6 +173,7 @@ def test_the_cfl_number_bounds_the_fastest_whistler(make_grid, cfl, grows):
     assert (size > 1e-3) if grows else (size < 1.1e-6)
 
 
+@pytest.mark.thorough
 def test_helicities_are_those_of_the_invariants(make_grid):
     """For fields without means, as the vector potential needs them."""
     flow = HallMHD(make_grid((12, 14, 10), devices=2), 0.1, 0.1, 0.4)
@@ -186,6 +190,7 @@ PLASMA = {"adiabaticity": 0.7, "density_gradient": 1.3, "viscosity": 0.02, "diff
 HYPER = {"hyperviscosity": 1e-3, "hyperdiffusivity": 2e-3}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "n", "modified"),
     [
@@ -219,6 +224,7 @@ def test_drift_waves_grow_and_travel_as_theory_says(make_grid, stepper, n, modif
     assert max(np.abs(v).max() for v in at(6.0).values()) > 0.05
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("modified", [False, True], ids=["original", "modified"])
 def test_hasegawa_wakatani_against_an_independent_right_hand_side(make_grid, modified):
     grid = make_grid((18, 14), devices=2, lengths=[7.0, 9.0])
@@ -282,6 +288,7 @@ def test_flux_and_resistive_dissipation_are_what_changes_the_energies(make_grid,
 # ---- reduced magnetohydrodynamics ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_reduced_equations_against_brackets_in_numpy(make_grid):
     """ω_t = −{φ, ω} + {ψ, j} + B₀ j_z + ν∇⊥²ω, ψ_t = −{φ, ψ} + B₀ φ_z + η∇⊥²ψ, and hyperviscosity, on slabs."""
     grid = make_grid((14, 12, 10), devices=2, lengths=[7.0, 9.0, 5.0])
@@ -309,6 +316,7 @@ def test_reduced_equations_against_brackets_in_numpy(make_grid):
     np.testing.assert_allclose(row["cfl"], 0.1 * (speeds.max() + 1.3 / grid.spacing[2]), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_alfven_waves_of_the_reduced_equations_are_exact(make_grid):
     """φ = cos(k·x − k_z B₀ t) and ψ = −φ run along the mean field, in steps of five periods."""
     grid = make_grid((8, 10, 12), devices=2)

@@ -41,6 +41,7 @@ def drift(equation, start, end, steps, quantities):
 # ---- on a surface -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.7])
 def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
     """θ and ψ are proportional there: the field only decays, as exp(−κ |k|^(2α) t). |(3, 4)| = |(5, 0)| = 5."""
@@ -51,6 +52,7 @@ def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
     np.testing.assert_allclose(equation.to_physical(state.field)["buoyancy"], np.exp(-0.4) * theta, atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_surface_flow_conserves_variance_and_energy(make_grid):
     grid = make_grid((32, 24), devices=2)
     equation = SurfaceQuasiGeostrophic(grid)
@@ -59,6 +61,7 @@ def test_surface_flow_conserves_variance_and_energy(make_grid):
     assert np.all(drifts[0] / drifts[1] > 12), drifts
 
 
+@pytest.mark.thorough
 def test_advection_on_the_surface_against_dense_transforms(make_grid):
     """u·∇θ of Constantin, Majda and Tabak's hyperbolic saddle, with NumPy."""
     grid = make_grid((24, 32), devices=4)
@@ -76,6 +79,7 @@ def test_advection_on_the_surface_against_dense_transforms(make_grid):
     assert float(row["energy"]) == pytest.approx(0.25 * (0.5 / np.sqrt(2) + 1))
 
 
+@pytest.mark.thorough
 def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
     """Constantin, Majda and Tabak's start, with diffusion: NumPy in advective form, the same modes, to t = 1."""
     n, diffusivity, end, steps = 32, 0.01, 1.0, 200
@@ -134,6 +138,7 @@ def phase_speeds(wavenumber, kd, u, beta):
     return [(middle + sign * root) / (k2 + kd**2) for sign in (1, -1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "beta", "grows"), [(IFRK4(), 0.0, True), (ETDRK4(), 4.0, True), (IFRK4(), 14.0, False)]
 )
@@ -165,6 +170,7 @@ def layers(grid):
     return {"upper_pv": eddies(grid), "lower_pv": eddies(grid, 1)}
 
 
+@pytest.mark.thorough
 def test_two_layers_conserve_energy_and_both_enstrophies(make_grid):
     grid = make_grid((32, 24), devices=2)
     equation = TwoLayerQuasiGeostrophic(grid, 2.0)
@@ -175,6 +181,7 @@ def test_two_layers_conserve_energy_and_both_enstrophies(make_grid):
     assert np.all(drifts[0] / drifts[1] > 12), drifts
 
 
+@pytest.mark.thorough
 def test_jacobians_of_two_layers_against_their_definition(make_grid):
     grid = make_grid((24, 20), devices=4, lengths=[6.0, 5.0])
     equation = TwoLayerQuasiGeostrophic(grid, 2.5)

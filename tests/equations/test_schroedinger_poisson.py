@@ -25,6 +25,7 @@ def run(equation, psi, end, step):
     return state
 
 
+@pytest.mark.thorough
 def test_a_plane_wave_turns_exactly(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=5.0)
     psi = initial.PlaneWave((2, -1, 1), amplitude=1.5)(grid)
@@ -33,6 +34,7 @@ def test_a_plane_wave_turns_exactly(make_grid):
     np.testing.assert_allclose(state.field["wavefunction"], psi * np.exp(-0.5j * k2 * 3.0), atol=2e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(64,), (64, 48)], ids=["1-D", "2-D"])
 def test_a_free_packet_spreads_and_moves_exactly(make_grid, shape):
     devices = 1 if len(shape) == 1 else 4
@@ -63,6 +65,7 @@ def test_mass_is_kept_over_a_thousand_steps_and_energy_drifts_little(make_grid):
     assert float(jnp.max(jnp.abs(state.field["wavefunction"]))) != pytest.approx(float(jnp.max(jnp.abs(psi))), rel=1e-2)
 
 
+@pytest.mark.thorough
 def test_the_potential_solves_poisson_s_equation(make_grid):
     grid, equation = make(make_grid, (24, 16, 20), coupling=2.5)
     psi = initial.Gaussian(width=2.0)(grid)
@@ -74,6 +77,7 @@ def test_the_potential_solves_poisson_s_equation(make_grid):
     assert abs(float(jnp.mean(potential))) < 1e-14
 
 
+@pytest.mark.thorough
 def test_gravity_attracts(make_grid):
     grid, equation = make(make_grid, (24, 24, 24), coupling=20.0, length=12.0)
     psi = initial.Gaussian(width=2.0)(grid)
@@ -83,6 +87,7 @@ def test_gravity_attracts(make_grid):
     assert float(jnp.max(jnp.abs(free.field["wavefunction"]))) < float(jnp.max(jnp.abs(psi)))
 
 
+@pytest.mark.thorough
 def test_a_soliton_alone_keeps_its_shape(make_grid):
     grid, equation = make(make_grid, (48, 48, 48), coupling=1.0, length=16.0)
     psi = initial.Solitons([1.2], [(8.0, 8.0, 8.0)], coupling=1.0)(grid)
@@ -94,6 +99,7 @@ def test_a_soliton_alone_keeps_its_shape(make_grid):
     assert float(jnp.max(jnp.abs(free - density[0]))) > 0.6 * peak
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [1, 4], ids=["unstable", "stable"])
 def test_jeans_growth_rate(make_grid, n):
     """Small waves on a uniform density: a_tt = (g ρ₀ − k⁴/4) a. Gravity makes long ones grow, quantum pressure turns
@@ -112,6 +118,7 @@ def test_jeans_growth_rate(make_grid, n):
     assert amplitude == pytest.approx(expected, abs=3e-4 * max(1, abs(expected)))
 
 
+@pytest.mark.thorough
 def test_series_and_spectra_add_up(make_grid):
     grid, equation = make(make_grid, (16, 12, 8), coupling=2.0)
     state = sw.initial_state(equation, Strang(), initial.Gaussian(width=2.0)(grid))

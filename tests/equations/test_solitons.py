@@ -29,6 +29,7 @@ def centred(grid):
     return np.asarray(grid.coordinates()[0]) - grid.lengths[0] / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stepper", [ETDRK4(), IFRK4()], ids=lambda s: s.name)
 def test_a_soliton_travels_at_its_speed(make_grid, stepper):
     """Of any coefficients, across the end of the box, without changing its shape."""
@@ -50,6 +51,7 @@ def two_kdv_solitons(x, t, k, shift=(0.0, 0.0)):
     return 2 * (second * tau - first**2) / tau**2
 
 
+@pytest.mark.thorough
 def test_two_solitons_collide_as_in_the_exact_solution(make_grid):
     grid, k = line(make_grid, 512, 60.0), (2.0, 1.2)
     x = centred(grid)
@@ -68,6 +70,7 @@ def two_mkdv_solitons(x, t, k, signs):
     return 2 * (g_x * f - g * f_x) / (f**2 + g**2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("signs", [(1, 1), (1, -1)], ids=["alike", "opposite"])
 def test_solitons_of_the_modified_equation_collide_as_in_the_exact_solution(make_grid, signs):
     grid, k = line(make_grid, 512, 60.0), (1.5, 0.9)
@@ -78,6 +81,7 @@ def test_solitons_of_the_modified_equation_collide_as_in_the_exact_solution(make
     np.testing.assert_allclose(computed, two_mkdv_solitons(x, 2.0, k, signs), atol=1e-5 if -1 in signs else 2e-8)
 
 
+@pytest.mark.thorough
 def test_a_kink_of_the_defocusing_equation_between_walls(make_grid):
     """σ = −1: k tanh(k(x + 2k²t)), in a periodic pair too far apart to feel each other."""
     grid, k = line(make_grid, 512, 60.0), 1.0
@@ -87,6 +91,7 @@ def test_a_kink_of_the_defocusing_equation_between_walls(make_grid):
     np.testing.assert_allclose(computed, pair(centred(grid) + 2 * k**2 * 2.0), atol=1e-7)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("polarity", [1, -1])
 def test_modified_solitons_of_either_sign_travel_to_the_right(make_grid, polarity):
     grid = line(make_grid, 384, 40.0)
@@ -96,6 +101,7 @@ def test_modified_solitons_of_either_sign_travel_to_the_right(make_grid, polarit
     assert polarity * computed[np.abs(computed).argmax()] > 1.4
 
 
+@pytest.mark.thorough
 def test_a_breather_oscillates(make_grid):
     """4 arctan((η/ω) cos(ωmt) / cosh(ηmx/c)), of any wave speed and mass."""
     grid, omega, mass, speed = line(make_grid, 512, 60.0), 0.6, 1.5, 1.2
@@ -110,6 +116,7 @@ def test_a_breather_oscillates(make_grid):
     np.testing.assert_allclose(computed["rate_of_phi"], rate, rtol=0, atol=2e-7)
 
 
+@pytest.mark.thorough
 def test_kink_and_antikink_pass_through_each_other(make_grid):
     """−4 arctan(sinh(γvt) / (v cosh γx)), which is a kink pair long before t = 0."""
     grid, v = line(make_grid, 512, 80.0), 0.5
@@ -138,6 +145,7 @@ EQUATIONS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_what_is_conserved_does_not_change_along_the_right_hand_side(make_grid, name):
     equation = EQUATIONS[name](line(make_grid, 96, 7.0))

@@ -60,6 +60,7 @@ def exponential(matrix, t):
     return np.real(vectors @ np.diag(np.exp(values * t)) @ np.linalg.inv(vectors))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_small_disturbances_of_the_brusselator(make_grid):
     a, b, du, dv = 1.5, 3.0, 0.3, 1.1
@@ -69,6 +70,7 @@ def test_small_disturbances_of_the_brusselator(make_grid):
     np.testing.assert_allclose(found, exponential(jacobian, 0.5) @ [1.0, -0.5], rtol=2e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_small_disturbances_of_cells_that_follow_a_signal(make_grid):
     given = {"diffusivity": 0.4, "signal_diffusivity": 0.9, "sensitivity": 5.0, "production": 1.2, "decay": 1.2}
@@ -78,6 +80,7 @@ def test_small_disturbances_of_cells_that_follow_a_signal(make_grid):
     np.testing.assert_allclose(found, exponential(jacobian, 0.5) @ [1.0, 0.3], rtol=2e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_cells_are_conserved_without_growth(make_grid):
     equation = KellerSegel(make_grid((16, 12), devices=2), growth=0.0, sensitivity=2.0)
@@ -98,6 +101,7 @@ def test_a_crystal_grows_from_a_melt_and_its_free_energy_falls(make_grid):
     assert float(after["mean_psi"]) == pytest.approx(mean, abs=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_drift_waves_and_invariants_of_hasegawa_and_mima(make_grid):
     """One wave cos(x + 2y − ωt) is exact, ω = κ k_y/(1 + k²); advection conserves energy and potential enstrophy."""
@@ -117,6 +121,7 @@ def test_drift_waves_and_invariants_of_hasegawa_and_mima(make_grid):
 WATER = {"depth": 0.8, "gravity": 1.3, "rotation": 0.9}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_poincare_waves_and_geostrophic_balance(make_grid):
     """Small waves have ω² = f² + gHk²; what is balanced, f ẑ × u = −g∇η, stays."""
@@ -151,6 +156,7 @@ def test_energy_and_volume_of_shallow_water(make_grid):
     assert abs(float(equation.conserved(final)["volume"])) < 1e-15
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_sound_and_its_attenuation(make_grid):
     """A small sound wave along x: s_tt = c²s_xx + (4/3)ν s_txx."""
@@ -165,6 +171,7 @@ def test_sound_and_its_attenuation(make_grid):
     np.testing.assert_allclose(found["log_density"][0], size * expected * np.cos(X)[:, None] + zero, atol=1e-6 * size)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_compressible_flow_conserves_mass_and_loses_energy_to_viscosity_alone(make_grid):
     """d/dt ⟨ρ(½|u|² + c²s)⟩ = −⟨2νρ S:S⟩ with S the strain without its trace."""
@@ -187,6 +194,7 @@ def test_compressible_flow_conserves_mass_and_loses_energy_to_viscosity_alone(ma
     assert np.mean(rho * s_t[0]) == pytest.approx(0, abs=1e-10 * lost)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_soliton_of_langmuir_waves(make_grid):
     """E = A sech(a ξ) e^{i(vx/2 + (a² − v²/4)t)}, n = −|E|²/(1 − v²), ξ = x − vt, A² = 2a²(1 − v²)."""
@@ -211,6 +219,7 @@ def test_a_soliton_of_langmuir_waves(make_grid):
         assert float(after[column]) == pytest.approx(float(before[column]), rel=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_shear_of_a_fluid_with_polymers(make_grid):
     """Where shear starts, u_tt + (νk² + 1/λ)u_t + (ν + ν_p)k²u/λ = 0: it swings back, as no Newtonian fluid does."""
@@ -225,6 +234,7 @@ def test_shear_of_a_fluid_with_polymers(make_grid):
     np.testing.assert_allclose(found["velocity"], amplitude * velocity, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_polymers_and_flow_lose(make_grid):
     """d/dt ⟨½|u|² + ½tr τ⟩ = −ν⟨|∇u|²⟩ − ⟨tr τ⟩/(2λ)."""

@@ -26,6 +26,7 @@ def eddies(grid, peak=3.0):
     return initial.RandomPhase(energy=2.0, peak=peak)(grid, key=jax.random.key(0))
 
 
+@pytest.mark.thorough
 def test_a_rossby_wave_of_any_height_drifts_west_exactly(make_grid):
     """A plane wave does not advect itself: ω = A cos(k·x − σt) with σ = −β kx/|k|², damped by drag and friction."""
     grid = make_grid((16, 24), devices=3, lengths=[5.0, 7.0])
@@ -40,6 +41,7 @@ def test_a_rossby_wave_of_any_height_drifts_west_exactly(make_grid):
     assert float(jnp.max(jnp.abs(expected - damped * wave(0.0)))) > 1
 
 
+@pytest.mark.thorough
 def test_ideal_flow_conserves_energy_and_enstrophy(make_grid):
     """To the error of the steps alone, β-plane or not."""
     grid = make_grid((32, 24), devices=2)

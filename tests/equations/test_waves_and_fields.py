@@ -51,6 +51,7 @@ def gravity_wave(grid, n, frequency, rotation):
     return omega, at
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
     [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0)],
@@ -66,6 +67,7 @@ def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequ
         np.testing.assert_allclose(values / SMALL, expected[name] / SMALL, atol=1e-10 * max(1, omega * 7))
 
 
+@pytest.mark.thorough
 def test_alfven_waves_turn_at_their_frequency(make_grid):
     grid = make_grid((12, 8, 8), devices=4, lengths=[2.0, 3.0, 1.5])
     mean = (1.3, -0.4, 2.0)
@@ -81,6 +83,7 @@ def test_alfven_waves_turn_at_their_frequency(make_grid):
     np.testing.assert_allclose(values["magnetic_field"] / SMALL, -expected, atol=1e-10 * omega * 5)
 
 
+@pytest.mark.thorough
 def test_orszag_tang_against_an_independent_solver(make_grid):
     """Vorticity and potential in NumPy, in advective form: the same truncated system, written otherwise."""
     n, viscosity, resistivity, end, steps = 32, 0.05, 0.03, 1.0, 400
@@ -159,6 +162,7 @@ def test_energies_and_numbers_of_stratified_flow(make_grid, frequency):
     assert (float(rest["froude"]), float(rest["buoyancy_reynolds"])) == (0.0, 0.0)
 
 
+@pytest.mark.thorough
 def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
     u = initial.RandomPhase(peak=3.0)(grid, VELOCITY, jax.random.key(0))
@@ -168,6 +172,7 @@ def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     np.testing.assert_allclose(both.field["velocity"], flow.field["velocity"], atol=1e-14)
 
 
+@pytest.mark.thorough
 def test_gray_scott_against_an_independent_integrator(make_grid):
     n, length = 24, 0.6
     grid = make_grid((n, n), devices=4, lengths=length, dealias="none")
