@@ -46,10 +46,15 @@ def nothing_unless(value: Any, least: float = -math.inf, above: float = -math.in
     def mark(entry: Any) -> Any:
         if not isinstance(entry, jax.core.Tracer) or not jnp.issubdtype(entry.dtype, jnp.inexact):
             return entry
-        ordered = jnp.real(entry)
-        return jnp.where(jnp.isfinite(entry) & (ordered >= least) & (ordered > above), entry, jnp.nan)
+        return _marked(entry, least, above)
 
     return jax.tree.map(mark, value)
+
+
+@jax.jit  # one program, not one for each operation, where a gradient is taken without `jit`
+def _marked(entry: Any, least: float, above: float) -> Any:
+    ordered = jnp.real(entry)
+    return jnp.where(jnp.isfinite(entry) & (ordered >= least) & (ordered > above), entry, jnp.nan)
 
 
 def need(
