@@ -76,7 +76,9 @@ def _channel(quick: bool) -> list[Finding]:
         "inflow": inflow,
     }
     flow = NavierStokes(grid, viscosity=1e-3, bodies=bodies, energy_budget=False)
-    start = sample(lambda x, y: (inflow.towards((x, y), 0.0, flow.obstacles.scene)[0] + 0 * x, 0 * (x + y)), grid)
+    obstacles = flow.obstacles
+    assert obstacles is not None
+    start = sample(lambda x, y: (inflow.towards((x, y), 0.0, obstacles.scene)[0] + 0 * x, 0 * (x + y)), grid)
     [state] = states(flow, ETDRK3(), start, [6.0], step=1.5 / (inflow.rate + 1 / eta))
     found = {name: float(value) for name, value in _forces(flow, state.field).items()}
     drag, lift = 5.57953523384, 0.010618948146

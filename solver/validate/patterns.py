@@ -52,7 +52,7 @@ class FuzzySoliton(Case):
         n, end, core_radius = (48, 20.0, 2.5) if self.quick else (80, 36.0, 1.5)
         grid = Grid((n, n, n), lengths=24.0, dealias="none", mesh=mesh_for(n))
         equation = SchroedingerPoisson(grid, coupling=1.0)
-        start = Solitons([core_radius], [[12.0, 12.0, 12.0]]).for_equation(equation, "wavefunction")
+        start = Solitons((core_radius,), ((12.0, 12.0, 12.0),)).for_equation(equation, "wavefunction")
         psi = start(grid, equation.fields["wavefunction"], jax.random.key(0))
         density = lambda values: jnp.abs(values) ** 2  # noqa: E731
         times = [0.0, *np.linspace(end / 2, end, 41)]

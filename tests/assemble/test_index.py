@@ -7,13 +7,19 @@ import pytest
 import solver as sw
 from solver.assemble.classes import built_in, entry_of
 from solver.assemble.index import FILE, KINDS, indexed
-from solver.assemble.make_index import index_text
+from solver.assemble.make_index import index_text, stubs
 from solver.config.parameters import table_model
 
 
 def test_it_is_what_the_classes_say():
     current = FILE.read_text(encoding="utf-8") == index_text()
     assert current, "the index is of other classes: make it anew by python -m solver.assemble.make_index"
+
+
+def test_type_checkers_know_every_class():
+    for path, text in stubs().items():
+        current = path.read_text(encoding="utf-8") == text
+        assert current, f"{path} is of other classes: make it anew by python -m solver.assemble.make_index"
 
 
 @pytest.mark.parametrize("kind", KINDS)

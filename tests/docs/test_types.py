@@ -22,6 +22,7 @@ def said(tmp_path_factory):
     (folder / "readme.py").write_text(program)
     (folder / "names.py").write_text(
         f"import solver as sw\n{names}Flow = sw.write([], {{}})\nreveal_type(Flow.fields)\n"
+        "reveal_type(sw.equations.Vorticity(sw.Grid((8, 8)), viscosity=0.1))\nreveal_type(sw.steppers.IFRK4())\n"
     )
     cache = f"--cache-dir={ROOT / '.mypy_cache'}"
     lines, errors, _ = api.run([f"--config-file={ROOT / 'pyproject.toml'}", cache, *map(str, folder.glob("*.py"))])
@@ -35,6 +36,7 @@ def test_the_program_of_the_readme_has_no_errors(said):
 
 def test_every_public_name_has_a_type(said):
     types = re.findall(r'Revealed type is "(.*)"', said)
-    assert len(types) == len([name for name in dir(sw) if not name.startswith("_")]) + 1
+    assert len(types) == len([name for name in dir(sw) if not name.startswith("_")]) + 3
     assert not {"Any", "builtins.object", "def (*Any, **Any) -> Any"} & set(types)
-    assert "solver.spaces.field.Field" in types[-1]
+    assert "solver.spaces.field.Field" in types[-3]
+    assert types[-2:] == ["solver.equations.vorticity.Vorticity", "solver.steppers.integrating_factor.IFRK4"]

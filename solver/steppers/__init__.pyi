@@ -1,0 +1,20 @@
+# made by solver.assemble.make_index
+from solver.steppers.additive import IMEXRK2 as IMEXRK2
+from solver.steppers.additive import IMEXRK3 as IMEXRK3
+from solver.steppers.exponential import ETDRK2 as ETDRK2
+from solver.steppers.exponential import ETDRK3 as ETDRK3
+from solver.steppers.exponential import ETDRK4 as ETDRK4
+from solver.steppers.handing_over import hand_over as hand_over
+from solver.steppers.implicit import CNAB2 as CNAB2
+from solver.steppers.implicit import SBDF2 as SBDF2
+from solver.steppers.implicit import SBDF3 as SBDF3
+from solver.steppers.integrating_factor import IFRK2 as IFRK2
+from solver.steppers.integrating_factor import IFRK3 as IFRK3
+from solver.steppers.integrating_factor import IFRK4 as IFRK4
+from solver.steppers.integrating_factor import LSRK3 as LSRK3
+from solver.steppers.split_step import Strang as Strang
+from solver.steppers.split_step import Yoshida4 as Yoshida4
+from solver.steppers.start import initial_state as initial_state
+from solver.steppers.state import State as State
+from solver.steppers.stepper import Stepper as Stepper
+from solver.steppers.stepper import fitting as fitting
