@@ -1,7 +1,7 @@
 """Makes files anew from our own classes: `python -m solver.assemble.make_index`.
 
-They are index.json, which answers from text, and a stub `__init__.pyi` for each room whose classes are found by name, so
-that type checkers and editors know them, too.
+They are index.json, which answers from text, and a stub `__init__.pyi` for each room whose classes are found by name,
+so that type checkers and editors know them.
 """
 
 from __future__ import annotations
