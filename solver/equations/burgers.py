@@ -16,8 +16,6 @@ from solver.dynamics.unresolved import too_small
 from solver.operators import Fields
 from solver.written import Text
 
-UNRESOLVED = "the strongest shock would not be resolved"
-
 
 class Burgers(Equation):
     """Burgers' equation, on a periodic box.

@@ -132,11 +132,6 @@ class Program:
         """An allowance for cuFFT: once more the largest result of an FFT."""
         return max((k.written for k in self.work if k.lengths), default=0)
 
-    @property
-    def largest_fft(self) -> int:
-        """Elements of the largest array of an FFT call."""
-        return max((k.elements for k in self.work if k.lengths), default=0)
-
 
 def read_program(compiled: Any) -> Program:
     """The program of `jax.jit(…).lower(…).compile()`."""

@@ -51,11 +51,6 @@ def fft_passes(length: int, itemsize: int) -> int:
     return 1 if length * itemsize <= SHARED else 2
 
 
-def fft_time(rates: Rates, length: int, batch: int, itemsize: int) -> float:
-    """Seconds of `batch` complex FFTs of one length (`itemsize`: a complex number), bound by memory."""
-    return fft_passes(length, itemsize) * pass_time(rates, length * batch * itemsize)
-
-
 def exchange_time(rates: Rates, size: float, members: int, stride: int = 1, devices: int | None = None) -> float:
     """Seconds of an all-to-all in which each of `members` devices holds `size` bytes, its part to itself included.
 

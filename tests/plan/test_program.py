@@ -122,7 +122,6 @@ def test_bytes_and_passes(program):
     assert program.copied_and_scaled == 2 * (FIELD + MODES), "scaled, and copied before"
     assert program.held == 600
     assert program.workspace == MODES
-    assert program.largest_fft == 512
 
 
 def test_an_exchange_and_its_wait(program):
