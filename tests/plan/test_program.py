@@ -4,7 +4,7 @@ import pytest
 
 from solver.plan.program import Kernel, Program, read_kernels
 from solver.plan.rates import Rates
-from solver.plan.schedule import kernel_time, timeline
+from solver.plan.target import kernel_time, timeline
 from solver.plan.timing import LAUNCH, exchange_time
 
 TEXT = """HloModule jit_steps, is_scheduled=true
