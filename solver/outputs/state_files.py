@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.dissipation import viscosity_of_dissipation
+from solver.dynamics.derived import viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables

@@ -1,10 +1,15 @@
 """Costs of a run before it runs: counted on its trace, or on the programs compiled for a target."""
 
-from solver.plan.analysis import AnalysisPlan as AnalysisPlan, plan_analysis as plan_analysis
 from solver.plan.disk import DiskUse as DiskUse, disk_use as disk_use
 from solver.plan.gpu import NoCompiler as NoCompiler, target_mesh as target_mesh
 from solver.plan.of_run import Part as Part, compile_run as compile_run
 from solver.plan.program import Program as Program, read_program as read_program
 from solver.plan.rates import Rates as Rates
 from solver.plan.target import Target as Target, largest as largest
-from solver.plan.trace import Plan as Plan, make_plan as make_plan, transforms_in_step as transforms_in_step
+from solver.plan.trace import (
+    AnalysisPlan as AnalysisPlan,
+    Plan as Plan,
+    make_plan as make_plan,
+    plan_analysis as plan_analysis,
+    transforms_in_step as transforms_in_step,
+)

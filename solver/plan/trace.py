@@ -1,9 +1,13 @@
-"""Transforms, exchanges, bytes and memory of a step, counted on its own trace. Computes nothing."""
+"""Transforms, exchanges, bytes and memory of a step, and of the devices that analyse, counted on their own traces.
+
+Nothing is computed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +18,9 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
+from solver.outputs.output import Output
+from solver.plan.of_run import bytes_on_one, place
+from solver.simulation.analysis import MAX_BEHIND
 from solver.static import opened, sealed
 from solver.steppers import State, Stepper
 
@@ -112,3 +119,38 @@ def _advice(grid: Grid) -> str:
     if grid.dimensions == 2:
         return f"slab, near its end of {most} devices"
     return f"slab, near its end of {most} devices; pencils reach {most_pencils}: devices.decomposition = 'pencil'"
+
+
+@dataclass(frozen=True)
+class AnalysisPlan:
+    """Memory of each device that analyses.
+
+    Args:
+        devices: number of devices.
+        state_bytes: size of one state [bytes].
+        peak_bytes: about the most that is held: the states that may be copied, and the largest transform of an
+            output.
+    """
+
+    devices: int
+    state_bytes: int
+    peak_bytes: int
+
+
+def plan_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State) -> AnalysisPlan:
+    """The plan of the devices that analyse; computes nothing.
+
+    Args:
+        equation: on their mesh.
+        outputs: outputs of the run; those that the devices that step carry out are left out.
+        state: its shapes on their mesh.
+    """
+    devices = equation.grid.layout.devices
+    programs = [
+        program
+        for output in outputs if not output.keeps_bits
+        for program in output.programs(equation, state).values()
+    ]  # fmt: skip
+    working = max((call.working_bytes for program in programs for call in transforms_in(program.jaxpr)), default=0)
+    held = bytes_on_one(place(state, equation.grid))
+    return AnalysisPlan(devices, held, MAX_BEHIND * held + working // devices)

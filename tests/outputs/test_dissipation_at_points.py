@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.dynamics.derived import derived_quantities
-from solver.dynamics.dissipation import dissipates, kinematic_viscosity
+from solver.dynamics.derived import derived_quantities, dissipates, kinematic_viscosity
 
 NU = 0.1
 FLOWS = {
