@@ -1,6 +1,6 @@
 """A whole run: its directory, its first state, stepping with outputs in the pauses, and its end."""
 
-from solver.simulation.analysis_elsewhere import analyse as analyse
+from solver.simulation.analysis_by_processes import analyse as analyse
 from solver.simulation.branch import record_branch as record_branch, with_time_of as with_time_of
 from solver.simulation.description import run_table as run_table
 from solver.simulation.directory import (

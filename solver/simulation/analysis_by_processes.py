@@ -17,7 +17,7 @@ from solver.cluster import Agreement, Messages, Watchdog, is_first, log_to
 from solver.io import fetch_state, offer_state
 from solver.loop import BlowUp
 from solver.outputs.output import Output, Run
-from solver.simulation.analysis import MAX_BEHIND, Ending
+from solver.simulation.analysis_by_thread import MAX_BEHIND, Ending
 from solver.simulation.first_state import statistics_of
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.output_list import OutputList, write_each
@@ -30,8 +30,8 @@ NAME = "groups"  # of the messages between the processes that step and those tha
 LOOK_SECONDS = 0.5  # after which a process that waits for states looks for signals
 
 
-class AnalysisElsewhere:
-    """Sends states to processes that analyse by `analysing.analyse`. Collective among the processes that step.
+class ProcessAnalysis:
+    """Sends states to processes that analyse by `analyse`. Collective among the processes that step.
 
     An error of these processes ends the job, as an error of any process does.
 
@@ -202,17 +202,17 @@ def _next(
 
 def _open(simulation: Simulation, run: Run, messages: Messages) -> None:
     outputs = simulation.outputs
-    apart = [output for output in outputs.all if not output.keeps_bits]
+    analysed = [output for output in outputs.all if not output.keeps_bits]
     resumed_at = messages.wait_for("begun")
     keep_plan(run.equation, run.directory.path / PLAN)  # which the processes that step have found
     if resumed_at is not None:
         run.kept.add(resumed_at)
     outputs.prepare(run)
-    outputs.resume_files(run, resumed_at, apart)
+    outputs.resume_files(run, resumed_at, analysed)
     if is_first():
         messages.leave("resumed", None)
     messages.wait_for("dropped")
-    outputs.begin_files(run, resumed_at, apart)
+    outputs.begin_files(run, resumed_at, analysed)
 
 
 def _receive(
