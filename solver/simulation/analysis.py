@@ -2,8 +2,8 @@
 
 At a pause the state is copied to the devices that analyse, piece by piece, and stepping continues. Outputs and
 checkpoints are written from there, by a thread (`analysis_by_thread`) or by other processes (`analysis_by_processes`).
-Stepping waits only while the outputs of two earlier states are unfinished. Outputs that declare `keeps_bits` are carried
-out by the devices that step, before stepping continues.
+Stepping waits only while the outputs of two earlier states are unfinished. The devices that step carry out outputs that
+declare `keeps_bits` before stepping continues.
 """
 
 from __future__ import annotations

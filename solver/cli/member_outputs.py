@@ -1,4 +1,4 @@
-"""Members of an ensemble whose outputs other processes of the job carry out: what one group tells the other."""
+"""Members of an ensemble whose outputs other processes of the job carry out: messages between the two groups."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from solver.stop import StopRequest
 NAME = "members"  # of the messages
 
 
-class Told:
-    """Processes that carry out outputs, as those that step tell them which member comes next.
+class OutputGroup:
+    """The processes that carry out outputs: receives from the processes that step which member comes next.
 
     Args:
         messages: None where the devices that analyse, if there are any, are of the same process.
@@ -52,13 +52,13 @@ class Told:
 
 
 @contextmanager
-def told_of_members(assembly: assemble.Assembly) -> Iterator[Told]:
-    """Those who write the outputs of an ensemble, told also when members have blown up."""
-    told = Told(None if assembly.group is None else Messages(NAME))
+def output_group_of(assembly: assemble.Assembly) -> Iterator[OutputGroup]:
+    """The processes that write the outputs of an ensemble; a blow-up of members ends their work, too."""
+    output_group = OutputGroup(None if assembly.group is None else Messages(NAME))
     try:
-        yield told
+        yield output_group
     except BlowUp as error:
-        told.over(True, str(error))
+        output_group.over(True, str(error))
         raise
 
 
