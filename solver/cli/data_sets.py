@@ -17,7 +17,7 @@ from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import Config, ConfigError, Share, read_toml
 from solver.config.ensemble import MOST_AGAIN
 from solver.dataset import data_set_of, make_data_set
-from solver.dataset.plan import drawn_once_more
+from solver.dataset.contents import drawn_once_more
 from solver.io import DirectoryLock, RunDirectory, TakenError, make_folder, read_lock
 from solver.loop import BlowUp
 from solver.reading import run_status

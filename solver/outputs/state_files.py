@@ -37,7 +37,7 @@ class StateFolder(Output):
 
     @abstractmethod
     def _copied(self, run: Run, state: State) -> Job:
-        """Copy what is written of a state to the host; returns the job that writes it."""
+        """Copy the written values of a state to the host; returns the job that writes them."""
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""The plan of a data set: its files, the members of each file in their order, and the part that a member belongs to.
+"""The contents of a data set: its files, the members of each file in their order, and the part of each member.
 
 The number of the member, the split and the ensemble's seed decide its part, and nothing else: neither devices, nor how
 many members there are, nor which of them blew up.

@@ -16,17 +16,17 @@ import numpy as np
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import with_budget
+from solver.estimate.of_run import bytes_on_one, place
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
 from solver.outputs.output import Output
-from solver.plan.of_run import bytes_on_one, place
 from solver.simulation.analysis_by_thread import MAX_BEHIND
 from solver.static import opened, sealed
 from solver.steppers import State, Stepper
 
 
 @dataclass(frozen=True)
-class Plan:
+class Estimate:
     """Costs of a run on `slabs` × `pencils` devices.
 
     `transforms` counts transforms of one component, by True for forward and False for inverse; `complex_transforms` are
@@ -52,8 +52,8 @@ class Plan:
     advice: str
 
 
-def make_plan(equation: AnyEquation, stepper: Stepper, state: State) -> Plan:
-    """The plan of one step of fixed size; `state` may hold shapes alone."""
+def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Estimate:
+    """The estimate of one step of fixed size; `state` may hold shapes alone."""
     grid, modes = equation.grid, equation.space(equation.first_field).modes
     calls = transforms_in_step(equation, stepper, state)
     counts: Counter[bool] = Counter()
@@ -62,7 +62,7 @@ def make_plan(equation: AnyEquation, stepper: Stepper, state: State) -> Plan:
     layout = grid.layout
     summed = _bytes(state.statistics) // layout.devices
     state_bytes = _bytes((state.field, state.history)) // layout.devices + summed
-    return Plan(
+    return Estimate(
         slabs=layout.slabs,
         pencils=layout.pencils,
         max_slabs=layout.max_slabs,
@@ -122,7 +122,7 @@ def _advice(grid: Grid) -> str:
 
 
 @dataclass(frozen=True)
-class AnalysisPlan:
+class AnalysisEstimate:
     """Memory of each device that analyses.
 
     Args:
@@ -137,8 +137,8 @@ class AnalysisPlan:
     peak_bytes: int
 
 
-def plan_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State) -> AnalysisPlan:
-    """The plan of the devices that analyse; computes nothing.
+def estimate_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State) -> AnalysisEstimate:
+    """The estimate of the devices that analyse; computes nothing.
 
     Args:
         equation: on their mesh.
@@ -153,4 +153,4 @@ def plan_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State
     ]  # fmt: skip
     working = max((call.working_bytes for program in programs for call in transforms_in(program.jaxpr)), default=0)
     held = bytes_on_one(place(state, equation.grid))
-    return AnalysisPlan(devices, held, MAX_BEHIND * held + working // devices)
+    return AnalysisEstimate(devices, held, MAX_BEHIND * held + working // devices)

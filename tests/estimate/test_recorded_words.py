@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from solver.plan.recorded import Kind, recorded_words
+from solver.estimate.recorded import Kind, recorded_words
 
 FLOW = Kind("navier-stokes", "ifrk4", 3, "two-thirds", "cfl", fields=1, is_forced=False)
 

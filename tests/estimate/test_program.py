@@ -2,10 +2,10 @@
 
 import pytest
 
-from solver.plan.program import Kernel, Program, read_kernels
-from solver.plan.rates import Rates
-from solver.plan.target import kernel_time, timeline
-from solver.plan.timing import LAUNCH, exchange_time
+from solver.estimate.program import Kernel, Program, read_kernels
+from solver.estimate.rates import Rates
+from solver.estimate.target import kernel_time, timeline
+from solver.estimate.timing import LAUNCH, exchange_time
 
 TEXT = """HloModule jit_steps, is_scheduled=true
 

@@ -1,4 +1,4 @@
-"""The plan of a run as lines of text: devices, shapes, transforms, memory."""
+"""The estimate of a run as lines of text: devices, shapes, transforms, memory."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from solver.cluster import machine_memory
 from solver.config import Config
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.equation import Equation
+from solver.estimate import AnalysisEstimate, DiskUse, Estimate
 from solver.io.files import in_words
-from solver.plan import AnalysisPlan, DiskUse, Plan
 
 SMALL = 0.01  # of the disk that a run fills: outputs that fill less are not named
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """Devices, shapes, transforms and exchanged bytes of a plan."""
-    per_step = plan.transforms
-    is_rounded = plan.exchange_precision != "grid" and plan.exchanged_bytes
-    sent = f", in {plan.exchange_precision}" if is_rounded else ""
-    ways, axes = {True: "forward", False: "inverse"}, ", ".join(plan.spectral_axes)
+def estimate_lines(estimate: Estimate) -> list[str]:
+    """Devices, shapes, transforms and exchanged bytes of a estimate."""
+    per_step = estimate.transforms
+    is_rounded = estimate.exchange_precision != "grid" and estimate.exchanged_bytes
+    sent = f", in {estimate.exchange_precision}" if is_rounded else ""
+    ways, axes = {True: "forward", False: "inverse"}, ", ".join(estimate.spectral_axes)
     transforms = ", ".join(f"{n} {ways[way]}" for way, n in sorted(per_step.items()))
     return [
-        f"# devices:      {_split(plan)}; possible here: 1 to {plan.max_slabs} slabs",
-        f"# physical:     {_shape(plan.physical)} in all, {_shape(plan.physical_block)} per device",
-        f"# spectral:     {_shape(plan.spectral)} retained ({axes}), {_shape(plan.spectral_block)} per device",
-        *_idle(plan),
+        f"# devices:      {_split(estimate)}; possible here: 1 to {estimate.max_slabs} slabs",
+        f"# physical:     {_shape(estimate.physical)} in all, {_shape(estimate.physical_block)} per device",
+        f"# spectral:     {_shape(estimate.spectral)} retained ({axes}), {_shape(estimate.spectral_block)} per device",
+        *_idle(estimate),
         f"# transforms:   {transforms or 'none of Fourier'} per step",
-        f"# exchanged:    {plan.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
+        f"# exchanged:    {estimate.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
     ]
 
 
@@ -41,31 +41,31 @@ def derivation_lines(equation: AnyEquation) -> list[str]:
     return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]
 
 
-def _idle(plan: Plan) -> list[str]:
+def _idle(estimate: Estimate) -> list[str]:
     """A line on devices that hold no modes, since rows are dealt out in equal numbers; none if all hold some."""
-    rows, each, name = plan.spectral[0], plan.spectral_block[0], plan.spectral_axes[0]
+    rows, each, name = estimate.spectral[0], estimate.spectral_block[0], estimate.spectral_axes[0]
     filled = math.ceil(rows / each)
-    if plan.pencils > 1 or filled == plan.slabs:
+    if estimate.pencils > 1 or filled == estimate.slabs:
         return []
     return [
-        f"# idle:         {plan.slabs - filled} of {plan.slabs} devices hold no modes: {rows} rows of {name}, {each} "
-        f"to a device, fill {filled}"
+        f"# idle:         {estimate.slabs - filled} of {estimate.slabs} devices hold no modes: {rows} rows of {name}, "
+        f"{each} to a device, fill {filled}"
     ]
 
 
-def memory_lines(plan: Plan, devices: int, analysis: AnalysisPlan | None = None) -> list[str]:
+def memory_lines(estimate: Estimate, devices: int, analysis: AnalysisEstimate | None = None) -> list[str]:
     """Exchanges and memory on CPU devices, and whether this machine has enough for all of them as virtual devices."""
     lines = [
-        f"# exchanges:    {plan.exchanges} per step",
-        f"# memory:       {in_words(plan.state_bytes)} of state and about {in_words(plan.peak_bytes)} at the peak of a "
-        "step, per device",
+        f"# exchanges:    {estimate.exchanges} per step",
+        f"# memory:       {in_words(estimate.state_bytes)} of state and about {in_words(estimate.peak_bytes)} at the "
+        "peak of a step, per device",
         *_of_analysis(analysis),
-        f"# decomposition: {plan.advice}",
+        f"# decomposition: {estimate.advice}",
     ]
     available = machine_memory()
     if available is None:
         return lines
-    needed = plan.peak_bytes * devices + (analysis.peak_bytes * analysis.devices if analysis is not None else 0)
+    needed = estimate.peak_bytes * devices + (analysis.peak_bytes * analysis.devices if analysis is not None else 0)
     verdict = "is enough" if needed < available else "is not enough"
     held = f"{in_words(available)}, {verdict} for {in_words(needed)} on virtual devices alone"
     return [*lines, f"# this machine: {held}"]
@@ -109,7 +109,7 @@ def _free(config: Config, needed: int) -> list[str]:
     return [f"{in_words(free)} are free in {place}, which {verdict} for {in_words(needed)}"]
 
 
-def _of_analysis(analysis: AnalysisPlan | None) -> list[str]:
+def _of_analysis(analysis: AnalysisEstimate | None) -> list[str]:
     """A line on the devices that carry out outputs while the others step; none if all of them step."""
     if analysis is None:
         return []
@@ -123,5 +123,6 @@ def _shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape))
 
 
-def _split(plan: Plan) -> str:
-    return f"{plan.slabs} slabs" if plan.pencils == 1 else f"{plan.slabs} slabs × {plan.pencils} pencils"
+def _split(estimate: Estimate) -> str:
+    slabs = f"{estimate.slabs} slabs"
+    return slabs if estimate.pencils == 1 else f"{slabs} × {estimate.pencils} pencils"

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from solver.doctor import read_report
-from solver.grid import Layout
-from solver.plan import timing
-from solver.plan.rates import PROTOCOL, STREAMING, Rates, published
-from solver.plan.timing import (
+from solver.estimate import timing
+from solver.estimate.rates import PROTOCOL, STREAMING, Rates, published
+from solver.estimate.timing import (
     LAUNCH,
     MESSAGE,
     StepWork,
@@ -23,6 +22,7 @@ from solver.plan.timing import (
     strided_pass_time,
     transform_time,
 )
+from solver.grid import Layout
 
 MARKS = tomllib.loads((Path(__file__).parents[2] / "benchmarks" / "marks.toml").read_text())
 TARGETS = sorted(p.stem for p in (Path(timing.__file__).parent / "targets").glob("*.toml"))

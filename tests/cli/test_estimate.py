@@ -1,4 +1,4 @@
-"""The plan that `check` prints, against compiled programs."""
+"""Estimates that `check` prints, against compiled programs."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,14 @@ from helpers import all_to_all_bytes
 
 import solver as sw
 from solver import assemble
+from solver.cli.estimate_lines import estimate_lines
 from solver.cli.main import main
-from solver.cli.planned import plan_lines
 from solver.cli.target_report import least_time
 from solver.config import load
+from solver.estimate import Target, make_estimate
+from solver.estimate.timing import transform_time
 from solver.io.files import in_words
 from solver.loop import FixedStep, trace_advance
-from solver.plan import Target, make_plan
-from solver.plan.timing import transform_time
 
 RUNS = Path(__file__).parents[2] / "runs"
 CASES = {
@@ -26,12 +26,12 @@ CASES = {
 }
 
 
-def compiled_and_planned(case, devices):
+def compiled_and_estimate(case, devices):
     config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), CASES[case]))
-    plan = make_plan(*_problem(config, devices), assemble.dry_run(config, devices))
+    estimate = make_estimate(*_problem(config, devices), assemble.dry_run(config, devices))
     run = assemble.Assembly(config, sw.device_mesh(range(devices)))
     state = run.start()
-    return trace_advance(run.equation, run.stepper, state, FixedStep(0.1)).lower().compile(), plan
+    return trace_advance(run.equation, run.stepper, state, FixedStep(0.1)).lower().compile(), estimate
 
 
 def _problem(config, devices):
@@ -43,11 +43,11 @@ def _problem(config, devices):
 @pytest.mark.parametrize("case", CASES)
 def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     devices = 4
-    compiled, plan = compiled_and_planned(case, devices)
+    compiled, estimate = compiled_and_estimate(case, devices)
     text = compiled.as_text()
-    assert text.count(" all-to-all(") + text.count(" all-to-all-start(") == plan.exchanges
+    assert text.count(" all-to-all(") + text.count(" all-to-all-start(") == estimate.exchanges
     received_by_all = sum(all_to_all_bytes(text)) * devices
-    assert received_by_all * (devices - 1) // devices == plan.exchanged_bytes
+    assert received_by_all * (devices - 1) // devices == estimate.exchanged_bytes
 
 
 @pytest.mark.slow
@@ -57,22 +57,22 @@ def test_fewer_bits_are_counted_and_named(precision, part):
     configs = [assemble.resolve(load(file, assemble.schema(), words)) for words in (
         [], [f"devices.exchange_precision={precision}"],
     )]  # fmt: skip
-    whole, plan = (make_plan(*_problem(config, 16), assemble.dry_run(config, 16)) for config in configs)
-    assert plan.exchanged_bytes * part == whole.exchanged_bytes
-    (line,) = (line for line in plan_lines(plan) if "exchanged" in line)
+    whole, estimate = (make_estimate(*_problem(config, 16), assemble.dry_run(config, 16)) for config in configs)
+    assert estimate.exchanged_bytes * part == whole.exchanged_bytes
+    (line,) = (line for line in estimate_lines(estimate) if "exchanged" in line)
     assert line.endswith(f"MB per step by all devices together, in {precision}")
-    assert not any("precision" in line or precision in line for line in plan_lines(whole))
+    assert not any("precision" in line or precision in line for line in estimate_lines(whole))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_memory_is_estimated_within_a_third(case, devices):
-    compiled, plan = compiled_and_planned(case, devices)
+    compiled, estimate = compiled_and_estimate(case, devices)
     analysis = compiled.memory_analysis()
     used = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes
-    assert plan.state_bytes == pytest.approx(analysis.argument_size_in_bytes, abs=200)
-    assert plan.peak_bytes == pytest.approx(used, rel=1 / 3), (plan.peak_bytes, used)
+    assert estimate.state_bytes == pytest.approx(analysis.argument_size_in_bytes, abs=200)
+    assert estimate.peak_bytes == pytest.approx(used, rel=1 / 3), (estimate.peak_bytes, used)
 
 
 def test_a_plan_touches_no_device(monkeypatch):
@@ -81,11 +81,11 @@ def test_a_plan_touches_no_device(monkeypatch):
 
     monkeypatch.setattr(jax, "devices", touched)
     config = assemble.resolve(load(RUNS / "taylor_green_512.toml", assemble.schema()))
-    plan = make_plan(*_problem(config, 256), assemble.dry_run(config, 256))
-    assert plan.physical_block == (2, 512, 512)
-    assert plan.spectral == (341, 171, 341)
-    assert plan.transforms == {False: 12, True: 20}
-    assert plan.exchanged_bytes == 32 * 16 * 512 * 512 * 171 * 255 // 256
+    estimate = make_estimate(*_problem(config, 256), assemble.dry_run(config, 256))
+    assert estimate.physical_block == (2, 512, 512)
+    assert estimate.spectral == (341, 171, 341)
+    assert estimate.transforms == {False: 12, True: 20}
+    assert estimate.exchanged_bytes == 32 * 16 * 512 * 512 * 171 * 255 // 256
 
 
 @pytest.mark.slow
@@ -107,8 +107,8 @@ def test_the_engine_of_a_run_file_carries_out_every_transform_of_the_step(case):
 def test_a_run_file_says_how_many_fields_share_an_exchange():
     overrides = [*CASES["taylor_green"], "devices.fields_per_exchange=1"]
     config = assemble.resolve(load(RUNS / "taylor_green.toml", assemble.schema(), overrides))
-    plan = make_plan(*_problem(config, 4), assemble.dry_run(config, 4))
-    assert plan.exchanges == 32
+    estimate = make_estimate(*_problem(config, 4), assemble.dry_run(config, 4))
+    assert estimate.exchanges == 32
 
 
 @pytest.mark.slow
@@ -119,10 +119,10 @@ def test_a_run_file_says_how_many_fields_share_an_exchange():
 )
 def test_transforms_of_complex_fields_count_twice_in_the_least_time(case, of_real, of_complex):
     config = assemble.resolve(load(RUNS / f"{case}.toml", assemble.schema(), CASES[case]))
-    plan, target = make_plan(*_problem(config, 4), assemble.dry_run(config, 4)), Target.of("h200", 4)
-    assert (sum(plan.transforms.values()), plan.complex_transforms) == (of_real + of_complex, of_complex)
-    times = [transform_time(target.rates, plan.physical, 16, slabs=4, real=real) for real in (True, False)]
-    assert least_time(plan, target, 8) == pytest.approx(of_real * times[0] + of_complex * times[1])
+    estimate, target = make_estimate(*_problem(config, 4), assemble.dry_run(config, 4)), Target.of("h200", 4)
+    assert (sum(estimate.transforms.values()), estimate.complex_transforms) == (of_real + of_complex, of_complex)
+    times = [transform_time(target.rates, estimate.physical, 16, slabs=4, real=real) for real in (True, False)]
+    assert least_time(estimate, target, 8) == pytest.approx(of_real * times[0] + of_complex * times[1])
 
 
 FILLING = """
