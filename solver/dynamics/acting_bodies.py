@@ -19,7 +19,7 @@ from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
 from solver.dynamics.changes import Changes
 from solver.dynamics.companion import MOTION, Companion
 from solver.dynamics.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
-from solver.dynamics.symbol_value import whole
+from solver.dynamics.symbol_value import multiplied_out
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
 
@@ -91,7 +91,7 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
         return 0.0
     sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
     modes, diffusivities = on_grid.modes(0.0), equation.text.scalars_at_bodies if sealed else {}
-    values = [jnp.abs(whole(modes.value(diffusivities[name]))) for name in sorted(sealed)]
+    values = [jnp.abs(multiplied_out(modes.value(diffusivities[name]))) for name in sorted(sealed)]
     return obstacles.fastest() + sum((value * equation.grid.k_corner**2 / 4 for value in values), start=0.0)
 
 

@@ -169,7 +169,7 @@ class TextReport:
     def vectors(self, fields: Fields) -> Fields:
         """The vectors that the text declares, and its fields that are vectors."""
         rows, declared = self.on_grid.rows(fields), self.derived.vectors
-        named = {name: jnp.stack([rows.whole(part) for part in parts]) for name, parts in declared.items()}
+        named = {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in declared.items()}
         return {**named, **vector_fields(self.equation, fields)}
 
     # ---- by scale -----------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
         u, change = velocity_and_change(placed, fields, linear, equation.nonlinear(fields, t))
     else:
         on_grid = Evaluation(equation)
-        hats = jnp.stack([on_grid.rows(fields).whole(part) for part in vector_of(name, on_grid.derived.reduced)])
+        hats = jnp.stack([on_grid.rows(fields).on_all_modes(part) for part in vector_of(name, on_grid.derived.reduced)])
         u = equation.transform.inverse(hats)
         change = jnp.zeros_like(u)
     return forces(obstacles, equation.grid, u, change, t)

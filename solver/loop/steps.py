@@ -105,7 +105,7 @@ def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: An
     return state.replace(field=fields, history=history, forcing=forcing, step=state.step + steps)
 
 
-class _Going(eqx.Module):
+class _Carry(eqx.Module):
     """Values that change from one attempt at a step to the next.
 
     Args:
@@ -124,22 +124,22 @@ class _Going(eqx.Module):
 def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
     first, target = state.step, jax.tree.map(jnp.asarray, limits.target)
 
-    def go_on(going: _Going) -> Array:
-        left = (going.state.step - first < limits.steps) & (apart(target, going.state.t) > 0)
-        return left & going.is_step & (going.refused < MOST_REFUSALS)
+    def continues(carry: _Carry) -> Array:
+        left = (carry.state.step - first < limits.steps) & (apart(target, carry.state.t) > 0)
+        return left & carry.is_step & (carry.refused < MOST_REFUSALS)
 
-    def body(going: _Going) -> _Going:
+    def body(carry: _Carry) -> _Carry:
         after, accepted, is_step, stored = controlled_step(
-            equation, stepper, control, going.state, target, going.stored
+            equation, stepper, control, carry.state, target, carry.stored
         )
-        refused = going.refused if accepted is True else jnp.where(accepted, 0, going.refused + 1)
-        return _Going(after, refused, is_step, stored)
+        refused = carry.refused if accepted is True else jnp.where(accepted, 0, carry.refused + 1)
+        return _Carry(after, refused, is_step, stored)
 
     driven = equation.at_step(state.forcing, state.key, state.step)
     stored = unset_coefficients(stepper, driven, jnp.asarray(0, equation.grid.dtype))
     state = jax.tree.map(jnp.asarray, state)
-    going = jax.lax.while_loop(go_on, body, _Going(state, jnp.asarray(0), jnp.asarray(True), stored))
-    return going.state, going.is_step & (going.refused < MOST_REFUSALS)
+    carry = jax.lax.while_loop(continues, body, _Carry(state, jnp.asarray(0), jnp.asarray(True), stored))
+    return carry.state, carry.is_step & (carry.refused < MOST_REFUSALS)
 
 
 def controlled_step(

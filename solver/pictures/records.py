@@ -14,13 +14,12 @@ from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel, chosen_times, draw_band, draw_windows, time_colours
-from solver.pictures.profiles import pdf_panel, profile_panel
+from solver.pictures.profiles import pdf_panel, profile_panel, structure_panel
 from solver.pictures.recorded import Recorded
 from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
 from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
-from solver.pictures.structure import structure_panel
 from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View

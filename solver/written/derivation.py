@@ -36,7 +36,7 @@ from solver.written.text import AS_WRITTEN, FEWEST, Text
 from solver.written.tree import Node, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import (
-    apart,
+    complex_among_real,
     names_outside,
     numbers_of_real,
     refuse_both_kinds,
@@ -48,7 +48,9 @@ from solver.written.vocabulary import nearest
 
 PLANNED: dict[str, Callable[[Reduced], Plan[Row]]] = {
     FEWEST: lambda reduced: known_plan(reduced, cheapest_plan),
-    AS_WRITTEN: lambda reduced: plan_as_written(reduced.rest, reduced.system.fields, apart(reduced.system)),
+    AS_WRITTEN: lambda reduced: plan_as_written(
+        reduced.rest, reduced.system.fields, complex_among_real(reduced.system)
+    ),
 }
 
 
