@@ -53,8 +53,8 @@ def further_dissipation(equation: AnyEquation, u_hat: Array) -> ArrayLike:
     damping = report.damping() or Damping()
     if report.dissipation is not None:
         at_points = report.dissipation(gradient_tensor(u_hat, equation.transform))
-        of_viscosity = (damping.viscosity or 0.0) * weighted_mean_square(u_hat, grid.k_squared(), grid)
-        return jnp.mean(at_points) - of_viscosity
+        viscosity = 0.0 if damping.viscosity is None else damping.viscosity
+        return jnp.mean(at_points) - viscosity * weighted_mean_square(u_hat, grid.k_squared(), grid)
     parts = zip(u_hat, damping.further(), strict=True) if damping.further else ()
     return sum((weighted_mean_square(part[None], rate, grid) for part, rate in parts), start=0.0)
 
