@@ -36,9 +36,9 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
+    from solver.estimate import make_estimate
     from solver.loop import FixedStep, StepLimits, advance_donating, device_state
     from solver.mesh import device_mesh
-    from solver.plan import make_plan
 
     set_up_jax("cpu", devices)
     if keep:
@@ -57,7 +57,7 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
         "ms": 1e3 * seconds / steps,
         "program_mib": (memory.argument_size_in_bytes + memory.temp_size_in_bytes) * devices / 2**20,
         "words": float(words),
-        "planned_mib": make_plan(run.equation, run.stepper, run.state_shapes()).peak_bytes * devices / 2**20,
+        "planned_mib": make_estimate(run.equation, run.stepper, run.state_shapes()).peak_bytes * devices / 2**20,
         "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 

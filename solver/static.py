@@ -24,20 +24,20 @@ from jax.sharding import AbstractMesh, Mesh
 
 
 @jax.tree_util.register_static
-class Held:
+class Static:
     """A value that is no array, as a pytree without leaves. Equal to another of the same type and value only."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and type(other.value) is type(self.value) and bool(other.value == self.value)
+        return isinstance(other, Static) and type(other.value) is type(self.value) and bool(other.value == self.value)
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
 
     def __repr__(self) -> str:
-        return f"Held({self.value!r})"
+        return f"Static({self.value!r})"
 
 
 def is_array(value: Any) -> bool:
@@ -48,7 +48,7 @@ def is_array(value: Any) -> bool:
 
 
 def sealed(tree: Any) -> Any:
-    """The same pytree, each leaf that is no array in a `Held`.
+    """The same pytree, each leaf that is no array in a `Static`.
 
     Raises:
         TypeError: a leaf that cannot be hashed, so that programs for it could not be kept.
@@ -65,14 +65,14 @@ def sealed(tree: Any) -> Any:
                 f"{name or 'a parameter'} is of type {kind}, neither an array nor hashable: an array, a number, a "
                 "tuple, a pytree, or an object with a hash is needed"
             ) from None
-        return Held(leaf)
+        return Static(leaf)
 
     return jax.tree_util.tree_map_with_path(seal, tree)
 
 
 def opened(tree: Any) -> Any:
     """Inverse of `sealed`."""
-    held = lambda leaf: isinstance(leaf, Held)  # noqa: E731
+    held = lambda leaf: isinstance(leaf, Static)  # noqa: E731
     return jax.tree.map(lambda leaf: leaf.value if held(leaf) else leaf, tree, is_leaf=held)
 
 
@@ -303,7 +303,7 @@ class Program:
     def sealed(self, *arguments: Any) -> tuple[Any, ...]:
         """Arguments as the compiled program takes them."""
         modules = [v for v in arguments if isinstance(v, eqx.Module)]
-        code = Held(tuple(code for module in modules for code in own_code(module)))
+        code = Static(tuple(code for module in modules for code in own_code(module)))
         return (*(sealed(self._prepare(v)) if isinstance(v, eqx.Module) else v for v in arguments), code)
 
     def __call__(self, *arguments: Any) -> Any:

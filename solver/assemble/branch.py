@@ -13,8 +13,8 @@ from solver.assemble.registry import Registry
 from solver.bodies.free import Round, spins
 from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
+from solver.dynamics.acting_bodies import MOTION
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.free_bodies import MOTION
 from solver.io import read_manifest
 from solver.io.from_run import FromRun
 from solver.simulation import with_time_of

@@ -40,8 +40,7 @@ def read_run_file(
     path = Path(path)
     config = parse_run_file(path, overrides, copies_only=copies_only, prepare=prepare)
     prepare()
-    from solver.assemble.consistent import resolve
-    from solver.assemble.data_sets import refuse_data_set_of_one
+    from solver.assemble.consistent import refuse_data_set_of_one, resolve
 
     try:
         refuse_data_set_of_one(config, path)

@@ -42,8 +42,7 @@ def _first_line(path: Path) -> str:
 def command(name: str) -> ModuleType:
     """The module of a command: `add_arguments(parser)`, `run(options)`, and `OVERRIDES` if it takes overrides.
 
-    `OPTIONS_OF_KEYS` names options whose value may look like an override. `STOPS_EARLY` says that SIGTERM and SIGUSR1
-    stop it early with a checkpoint, also where they come before it listens.
+    `STOPS_EARLY` says that SIGTERM and SIGUSR1 stop it early with a checkpoint, also where they come before it listens.
     """
     return importlib.import_module(f"{PACKAGE}.{name}")
 
@@ -60,12 +59,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         raise ConfigError(f"{words[0]!r}: unknown command{nearest(words[0], known)}")
     chosen = words[0] if words else None
     takes_overrides = chosen is not None and getattr(command(chosen), "OVERRIDES", False)
-    keyed = getattr(command(chosen), "OPTIONS_OF_KEYS", ()) if chosen is not None else ()
     # overrides may stand anywhere, also before and after an option, which argparse cannot parse
-    before = ["", *arguments]
-    sets_key = [is_override(a) and b not in keyed for a, b in zip(arguments, before, strict=False)]
-    overrides = [a for a, sets in zip(arguments, sets_key, strict=True) if sets]
-    options = _parser(known, chosen).parse_args([a for a, sets in zip(arguments, sets_key, strict=True) if not sets])
+    overrides = [word for word in arguments if is_override(word)]
+    options = _parser(known, chosen).parse_args([word for word in arguments if not is_override(word)])
     _refuse_twice(overrides)
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")

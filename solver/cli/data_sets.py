@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from solver import assemble
+from solver.cli.member_outputs import OutputGroup
 from solver.cli.members import member_directories, members_begun, run_members
-from solver.cli.members_apart import Told
 from solver.cli.one_run import came_to_its_end
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import Config, ConfigError, Share, read_toml
 from solver.config.ensemble import MOST_AGAIN
 from solver.dataset import data_set_of, make_data_set
-from solver.dataset.plan import drawn_once_more
+from solver.dataset.contents import drawn_once_more
 from solver.io import DirectoryLock, RunDirectory, TakenError, make_folder, read_lock
 from solver.loop import BlowUp
 from solver.reading import run_status
@@ -72,7 +72,7 @@ def run_members_of_data_set(
     directory: RunDirectory,
     stop: StopRequest,
     lines: Sequence[str],
-    told: Told,
+    output_group: OutputGroup,
     *,
     continues: bool,
     share: Share | None = None,
@@ -83,7 +83,7 @@ def run_members_of_data_set(
     set of all.
 
     Args:
-        assembly, directory, stop, lines, told, continues, share: as in `run_members`.
+        assembly, directory, stop, lines, output_group, continues, share: as in `run_members`.
 
     Returns:
         Whether all members of the job came to their ends and the data set is complete, or left to another job.
@@ -97,7 +97,7 @@ def run_members_of_data_set(
         failure = None
         try:
             if not run_members(
-                replace(assembly, config=config), directory, stop, lines, told, continues=continues, share=share
+                replace(assembly, config=config), directory, stop, lines, output_group, continues=continues, share=share
             ):
                 return False
         except BlowUp as error:
@@ -185,8 +185,8 @@ def _blown_up(config: Config, directory: RunDirectory, share: Share | None) -> l
     if is_first():
         begun = members_begun(config, directory, share)
         numbers = [number for number, folder in begun.items() if run_status(folder).status == "blown up"]
-    told: list[int] = json.loads(Agreement("data set").tell(json.dumps(numbers)))
-    return told
+    agreed: list[int] = json.loads(Agreement("data set").tell(json.dumps(numbers)))
+    return agreed
 
 
 def _set_aside(directory: RunDirectory, again: dict[int, int]) -> None:

@@ -12,8 +12,8 @@ import jax
 from solver import assemble
 from solver.cli.codes import FINISHED, STOPPED_EARLY
 from solver.cli.data_sets import makes_data_set, run_members_of_data_set
+from solver.cli.member_outputs import output_group_of, write_outputs_of_members
 from solver.cli.members import refuse_members, run_members
-from solver.cli.members_apart import told_of_members, write_outputs_of_members
 from solver.cli.one_run import run_one, write_outputs_of_one
 from solver.cluster import (
     Launch,
@@ -92,10 +92,10 @@ def run_job(
                 write = write_outputs_of_members if config.members else write_outputs_of_one
                 finished = write(assembly, directory, stop)
             elif config.members:
-                with told_of_members(assembly) as told:
+                with output_group_of(assembly) as output_group:
                     run = run_members_of_data_set if makes_data_set(config) else run_members
-                    finished = run(assembly, directory, stop, lines, told, continues=continues, share=share)
-                    told.over(finished)
+                    finished = run(assembly, directory, stop, lines, output_group, continues=continues, share=share)
+                    output_group.over(finished)
             else:
                 finished = run_one(assembly, directory, stop, lines, continues=continues, profile=profile)
         if not finished:

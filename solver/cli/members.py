@@ -14,7 +14,7 @@ from typing import Any
 from jax.sharding import Mesh
 
 from solver import assemble
-from solver.cli.members_apart import Told
+from solver.cli.member_outputs import OutputGroup
 from solver.cli.one_run import blew_up_under, came_to_its_end, one_of_several, run_one
 from solver.cluster import LOGGER, Agreement, Watchdog, is_first, largest, log_of
 from solver.config import Config, Share, read_toml
@@ -67,7 +67,7 @@ def run_members(
     directory: RunDirectory,
     stop: StopRequest,
     lines: Sequence[str],
-    told: Told,
+    output_group: OutputGroup,
     *,
     continues: bool,
     share: Share | None = None,
@@ -81,7 +81,7 @@ def run_members(
         directory: directory of the ensemble.
         stop: requests an early stop.
         lines: for the head of its log; the first one marks the start of each member's.
-        told: those who carry out the members' outputs, if other processes do.
+        output_group: the processes that carry out the members' outputs, if other processes do.
         continues: True if an existing ensemble may be continued.
         share: the part of the members that this job carries out while others carry out the rest; all by default.
 
@@ -104,7 +104,8 @@ def run_members(
         numbers = [number for batch in batches for number in batch.numbers]
         with shared_files(directory, numbers if ensemble.packed else ()) as files:
             run = _Run(
-                assembly.analyse, directory, folders, files, values, stop, lines[:1], told, ensemble.attempts, continues
+                assembly.analyse, directory, folders, files, values, stop, lines[:1], output_group, ensemble.attempts,
+                continues,
             )  # fmt: skip
             for batch in batches:
                 if not run.carry_out(batch):
@@ -159,7 +160,7 @@ class _Run:
         directory, folders: directory of the ensemble, and folder of each member.
         files: that members share.
         values: values of each member.
-        stop, lines, told, continues: as of `run_members`.
+        stop, lines, output_group, continues: as of `run_members`.
         attempts: number of times that members were drawn again.
 
     Attributes:
@@ -175,14 +176,14 @@ class _Run:
         values: Sequence[Mapping[str, Any]],
         stop: StopRequest,
         lines: Sequence[str],
-        told: Told,
+        output_group: OutputGroup,
         attempts: Mapping[int, int],
         continues: bool,
     ) -> None:
         self.analyse = analyse
         self.directory, self.folders, self.files, self.values = directory, folders, files, values
         self.stop, self.lines, self.continues = stop, lines, continues
-        self.told, self.attempts = told, attempts
+        self.output_group, self.attempts = output_group, attempts
         self.blown_up: set[int] = set()
 
     def carry_out(self, batch: assemble.Batch) -> bool:
@@ -204,7 +205,7 @@ class _Run:
         if batch.size > 1:
             return self._together(batch, runs, {number: folders[number] for number in left})
         [number] = left
-        self.told.begins(number, self.attempts.get(number, 0))
+        self.output_group.begins(number, self.attempts.get(number, 0))
         try:
             with log_of(folders[number].path.name) if self.files.shared else nullcontext():
                 return run_one(runs[number], folders[number], self.stop, self.lines, continues=self.continues)

@@ -8,33 +8,33 @@ from dataclasses import replace
 import jax
 
 from solver import assemble
-from solver.cli.planned import steps_of
+from solver.cli.estimate_lines import steps_of
 from solver.config import Config
+from solver.estimate import Estimate, NoCompiler, Part, Target, largest
+from solver.estimate.recorded import compiler, recorded_words
+from solver.estimate.target import POOL
+from solver.estimate.timing import better_split, step_work, transform_time
 from solver.fft import has_few_points, sent_bytes
 from solver.io.files import duration, in_words
-from solver.plan import NoCompiler, Part, Plan, Target, largest
-from solver.plan.recorded import compiler, recorded_words
-from solver.plan.target import POOL
-from solver.plan.timing import better_split, step_work, transform_time
 
 
-def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[str]:
+def target_report(run: assemble.Assembly, estimate: Estimate, target: Target) -> list[str]:
     """Memory, work, exchanges and time of a run on a target, read off its programs; by formulas if none is compiled."""
     config, word, rates = run.config, run.grid.dtype.itemsize, target.rates
     devices = f"{target.devices} × {rates.name} on {target.hosts} host{'s' if target.hosts > 1 else ''}"
     try:
         parts = _programs(config, target)
     except NoCompiler as error:
-        return [f"# target:       {devices}", f"#               {error}", *_formulas(config, plan, target, word)]
+        return [f"# target:       {devices}", f"#               {error}", *_formulas(config, estimate, target, word)]
     steps = parts[0].program
-    point = math.prod(plan.physical) / target.devices * word
+    point = math.prod(estimate.physical) / target.devices * word
     time = target.timeline(steps)
     near, far = target.bytes_sent(steps)
     total = steps_of(config)
     whole = f"; {total} steps in {duration(total * time.total)}" if total else ""
     lines = [
         f"# target:       {devices}; compiled by jax {jax.__version__}, nothing was run",
-        f"# memory:       {_memory(parts, plan.state_bytes, target)}",
+        f"# memory:       {_memory(parts, estimate.state_bytes, target)}",
         f"# smallest:     {_smallest(config, parts, target)}",
         f"# a step:       {len(steps.work)} kernels move {steps.moved / point:.4g} words per point, and "
         f"{steps.copied_and_scaled / point:.3g} to copy and scale for inverse FFTs",
@@ -42,18 +42,18 @@ def target_report(run: assemble.Assembly, plan: Plan, target: Target) -> list[st
         f"{far / 1e6:.4g} MB to other hosts; kernels cover {time.covered:.0%} of their time, and {time.placed:.0%} of "
         "the work overlaps them",
         f"# time:         {1e3 * time.total:.4g} ms per step (work {1e3 * time.work:.4g}, waiting "
-        f"{1e3 * time.waiting:.4g}), {1e9 * time.total / math.prod(plan.physical):.3g} ns per point{whole}",
+        f"{1e3 * time.waiting:.4g}), {1e9 * time.total / math.prod(estimate.physical):.3g} ns per point{whole}",
         f"# assumed:      {rates.memory / 1e12:.3g} TB/s in memory, {rates.link / 1e9:.3g} GB/s on links, "
         f"{rates.network / 1e9:.3g} GB/s per device across hosts ({rates.basis}); docs/sizing.md",
     ]
-    if target.devices > 1 and len(plan.physical) == 3:
+    if target.devices > 1 and len(estimate.physical) == 3:
         step = step_work(
             steps,
             point / word,
             word,
-            sum(plan.transforms.values()),
+            sum(estimate.transforms.values()),
             time,
-            sent_bytes(plan.exchange_precision, 2 * word),
+            sent_bytes(estimate.exchange_precision, 2 * word),
         )
         choice = better_split(rates, run.grid.layout, step, word, known=time.total)
         lines.append(f"# split:        {choice}")
@@ -95,28 +95,29 @@ def _smallest(config: Config, parts: list[Part], target: Target) -> str:
         devices *= 2
 
 
-def _formulas(config: Config, plan: Plan, target: Target, word: int) -> list[str]:
+def _formulas(config: Config, estimate: Estimate, target: Target, word: int) -> list[str]:
     """Memory by what programs of such a run were measured to hold, or by the trace alone."""
     few = has_few_points(assemble.layout_of(config, target.devices))
     words = recorded_words(assemble.kind_of(config), config.grid.precision, target.devices, few)
     if words is None:
-        needed, which = plan.peak_bytes, "counted on the trace, since no such run was ever compiled; good to a third"
+        needed = estimate.peak_bytes
+        which = "counted on the trace, since no such run was ever compiled; good to a third"
     else:
         most = max(words, key=lambda name: words[name])
-        needed = round(words[most] * math.prod(plan.physical_block) * word)
+        needed = round(words[most] * math.prod(estimate.physical_block) * word)
         which = f"most in {most}, by what such runs held when jax {compiler()} compiled them for an H200"
     verdict = "fits" if needed <= target.memory else "does not fit"
     return [
         f"# memory:       about {in_words(needed)} per device of {in_words(target.memory)} ({which}): {verdict}",
-        f"# time:         {1e3 * least_time(plan, target, word):.4g} ms per step at least: that of its transforms, "
+        f"# time:         {1e3 * least_time(estimate, target, word):.4g} ms per step at least: that of its transforms, "
         "nothing overlapped, by a model of published timings; the rest of a step is read off the compiled program",
     ]
 
 
-def least_time(plan: Plan, target: Target, word: int) -> float:
+def least_time(estimate: Estimate, target: Target, word: int) -> float:
     """Seconds that the transforms of a step take."""
-    split = {"slabs": plan.slabs, "pencils": plan.pencils}
-    sent = sent_bytes(plan.exchange_precision, 2 * word)
-    seconds = lambda real: transform_time(target.rates, plan.physical, 2 * word, real=real, sent=sent, **split)  # noqa: E731
-    real_ones = sum(plan.transforms.values()) - plan.complex_transforms
-    return real_ones * seconds(True) + plan.complex_transforms * seconds(False)
+    split = {"slabs": estimate.slabs, "pencils": estimate.pencils}
+    sent = sent_bytes(estimate.exchange_precision, 2 * word)
+    seconds = lambda real: transform_time(target.rates, estimate.physical, 2 * word, real=real, sent=sent, **split)  # noqa: E731
+    real_ones = sum(estimate.transforms.values()) - estimate.complex_transforms
+    return real_ones * seconds(True) + estimate.complex_transforms * seconds(False)

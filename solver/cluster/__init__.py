@@ -15,7 +15,6 @@ from solver.cluster.agree import (
     processes_of as processes_of,
     require_same as require_same,
 )
-from solver.cluster.cores import bound_cores as bound_cores
 from solver.cluster.devices import (
     available_cores as available_cores,
     forced_cpu_devices as forced_cpu_devices,
@@ -34,6 +33,7 @@ from solver.cluster.launch import (
     LaunchError as LaunchError,
     NotAllThere as NotAllThere,
     StoppedWaiting as StoppedWaiting,
+    bound_cores as bound_cores,
 )
 from solver.cluster.launcher import find_launch as find_launch
 from solver.cluster.log import (

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import jax
 
-from solver.cluster.cores import bound_cores
-from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.launch import Launch, LaunchError, bound_cores
 
 THREADS_OF_FFTS = "xla_cpu_multi_thread_eigen"  # known to jaxlib 0.10.2, 0.11.0, 0.11.2 and 0.12.0
 FORCED_BY_XLA = "--xla_force_host_platform_device_count"

@@ -1,7 +1,8 @@
-"""A process's place in its job."""
+"""A process's place in its job, and its cores."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from signal import Signals
 
@@ -52,3 +53,10 @@ class Launch:
     local_process: int = 0
     cores: int | None = None
     join_limit: float = JOIN_SECONDS
+
+
+def bound_cores() -> set[int]:
+    """Numbers of the cores that the system lets this process use; all cores if it cannot say (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))

@@ -13,8 +13,7 @@ from typing import Any
 
 from solver.cluster import slurm
 from solver.cluster.addresses import free_port, own_address
-from solver.cluster.cores import bound_cores
-from solver.cluster.launch import Launch, LaunchError
+from solver.cluster.launch import Launch, LaunchError, bound_cores
 
 BY_ADDRESS = "give each --coordinator HOST:PORT --processes N --process I"
 

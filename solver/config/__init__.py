@@ -6,9 +6,8 @@ from solver.config.ensemble import (
     member_name as member_name,
 )
 from solver.config.entry import Declared as Declared, Entry as Entry, Schema as Schema
-from solver.config.errors import ConfigError as ConfigError
 from solver.config.json_schema import json_schema as json_schema
-from solver.config.messages import describe as describe, nearest as nearest
+from solver.config.messages import ConfigError as ConfigError, describe as describe, nearest as nearest
 from solver.config.parameters import (
     FROM_THE_RUN as FROM_THE_RUN,
     REQUIRED as REQUIRED,

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from solver.config.errors import ConfigError
+from solver.config.messages import ConfigError
 from solver.config.sections import Section
 from solver.config.toml import keys_of, set_key, value_at
 

@@ -1,4 +1,4 @@
-"""Error messages of one line: the key, the value given, and the value needed."""
+"""`ConfigError` and its messages of one line: the key, the value given, and the value needed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from solver.config.errors import ConfigError
-
 WORDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
+
+
+class ConfigError(ValueError):
+    """A wrong command line or run file, a missing input, an occupied directory: exit code 2.
+
+    The message is one line that names the value given and the value needed.
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from solver.config.entry import Schema
-from solver.config.errors import ConfigError
+from solver.config.messages import ConfigError
 
 KINDS = ("equation", "initial", "forcing")
 Keys = tuple[str, ...]

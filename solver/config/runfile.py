@@ -11,8 +11,7 @@ from typing import Any
 from solver.config.checksum import checksum
 from solver.config.ensemble import EnsembleSection, member_name, with_values
 from solver.config.entry import Entry, Schema
-from solver.config.errors import ConfigError
-from solver.config.messages import nearest
+from solver.config.messages import ConfigError, nearest
 from solver.config.parameters import table_model
 from solver.config.renamed import drop_foreign_keys
 from solver.config.resolved import SECTIONS, WRITTEN, WRITTEN_BY_DEFAULT, Config, Named

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from solver.config.errors import ConfigError
+from solver.config.messages import ConfigError
 
 SHORT = 12  # digits of the checksum in the name of a copy
 COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})\.py(?=:|$)")

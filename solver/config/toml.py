@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from solver.config.errors import ConfigError
+from solver.config.messages import ConfigError
 from solver.config.source import original_name
 
 KEY = re.compile(r'"([^"]*)"|([^."]+)')

@@ -6,9 +6,13 @@ from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
     from solver.dataset.checking import faults as faults
+    from solver.dataset.contents import (
+        DataSet as DataSet,
+        Trajectory as Trajectory,
+        data_set_of as data_set_of,
+        part_of as part_of,
+    )
     from solver.dataset.making import make_data_set as make_data_set
-    from solver.dataset.parts import part_of as part_of
-    from solver.dataset.plan import DataSet as DataSet, Trajectory as Trajectory, data_set_of as data_set_of
     from solver.dataset.streaming import Streamed as Streamed, stream as stream
 
 __getattr__, __dir__ = imported_when_used(__name__)

@@ -10,9 +10,9 @@ from typing import Any
 
 from solver.config import ConfigError
 from solver.config.checksum import checksum
+from solver.dataset.contents import DataSet, Trajectory
 from solver.dataset.layout import create_layout
 from solver.dataset.manifest import manifest_of, read_manifest, write_manifest
-from solver.dataset.plan import DataSet, Trajectory
 from solver.dataset.states import States, check_alike, read_states
 from solver.dataset.statistics import stats_text
 from solver.io import make_folder, write_text
@@ -31,7 +31,7 @@ def make_data_set(data_set: DataSet, stopping: Callable[[], bool] = lambda: Fals
     give the same bytes, whether or not it was interrupted.
 
     Args:
-        data_set: the plan of the data set.
+        data_set: contents of the data set.
         stopping: returns True to stop early; called between files.
 
     Returns:

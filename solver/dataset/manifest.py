@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from solver.dataset.plan import DataSet
+from solver.dataset.contents import DataSet
 from solver.io import write_text
 
 NAME = "manifest.json"

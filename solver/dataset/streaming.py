@@ -16,7 +16,7 @@ from jaxtyping import Array
 from solver import assemble
 from solver.config import Config, ConfigError
 from solver.config.ensemble import MOST_AGAIN
-from solver.dataset.plan import Trajectory, data_set_of, drawn_once_more
+from solver.dataset.contents import Trajectory, data_set_of, drawn_once_more
 from solver.grid import Grid
 from solver.loop import BlowUp, reached
 from solver.mesh import AnyMesh, device_mesh

@@ -68,11 +68,6 @@ class Job:
         return jax.process_index()
 
     @property
-    def host_names(self) -> list[str]:
-        """The different hosts, in the order of their first processes."""
-        return list(dict.fromkeys(self.hosts))
-
-    @property
     def first_of_host(self) -> bool:
         """True if this is the first process of its host."""
         return self.hosts.index(self.host) == self.process

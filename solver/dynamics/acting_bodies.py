@@ -1,4 +1,7 @@
-"""Bodies and sponges while an equation of a text is stepped: their places, their strength, their rate."""
+"""Bodies and sponges while an equation of a text is stepped: their places, their strength, their rate.
+
+Bodies that the flow moves are companions of the fields.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from solver.bodies import Obstacles
 from solver.bodies.body import known
 from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
-from solver.dynamics.companion import MOTION
-from solver.dynamics.symbol_value import whole
+from solver.dynamics.changes import Changes
+from solver.dynamics.companion import MOTION, Companion
+from solver.dynamics.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
+from solver.dynamics.symbol_value import multiplied_out
 from solver.mesh import on_gpu, placed
 from solver.operators import Fields
 
@@ -85,5 +91,24 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
         return 0.0
     sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
     modes, diffusivities = on_grid.modes(0.0), equation.text.scalars_at_bodies if sealed else {}
-    values = [jnp.abs(whole(modes.value(diffusivities[name]))) for name in sorted(sealed)]
+    values = [jnp.abs(multiplied_out(modes.value(diffusivities[name]))) for name in sorted(sealed)]
     return obstacles.fastest() + sum((value * equation.grid.k_corner**2 / 4 for value in values), start=0.0)
+
+
+class FreeBodies(Companion):
+    """Displacement, velocity and spin of each body, body after body by name: see `bodies.free`."""
+
+    def start(self, equation: Any, fields: Fields) -> Array:
+        motion: Array = equation.obstacles.motion_at_start()
+        return motion
+
+    def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
+        placed = at_motion(equation, fields, t)
+        u, change = velocity_and_change(placed, fields, changes.linear, changes.nonlinear)
+        return motion_rates(placed.obstacles, equation.grid, u, change, t)
+
+    def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        return places_and_speeds(at_motion(equation, fields, t).obstacles, equation.grid)
+
+    def units(self, equation: Any) -> Mapping[str, str]:
+        return units_of_motion(equation.obstacles, equation.grid.dimensions)

@@ -21,7 +21,7 @@ from jaxtyping import Array
 from solver.bodies import Obstacles
 from solver.bodies.body import Scene
 from solver.bodies.obstacles import by_name
-from solver.dynamics.acting_bodies import with_bodies_at_rest
+from solver.dynamics.acting_bodies import FreeBodies, with_bodies_at_rest
 from solver.dynamics.any_equation import AnyEquation, refuse_dimensions
 from solver.dynamics.budget import BUDGET
 from solver.dynamics.companion import MOTION, Companion, check_companions, named_companions, together
@@ -31,7 +31,6 @@ from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.fields_report import report_of_fields
-from solver.dynamics.free_bodies import FreeBodies
 from solver.dynamics.report import Report
 from solver.dynamics.start_changes import Shares, shares_removed
 from solver.dynamics.text_checks import check_bodies, check_text

@@ -88,14 +88,14 @@ class Evaluation:
     def by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
         declared = self.equation.fields
-        of = lambda name, scalar: rows.of_kind(declared[name].real).whole(nodes[scalar])  # noqa: E731
+        of = lambda name, scalar: rows.of_kind(declared[name].real).on_all_modes(nodes[scalar])  # noqa: E731
         return {name: jnp.stack([of(name, s) for s in self.scalars(name)]) for name in declared}
 
     def field(self, name: str, rows: Rows) -> Array:
         """All components of a field."""
         if rows.fields is not None:
             return rows.fields[name]
-        return jnp.stack([rows.of(scalar).whole(scalar) for scalar in self.scalars(name)])
+        return jnp.stack([rows.of(scalar).on_all_modes(scalar) for scalar in self.scalars(name)])
 
     def inner(self, inner: Sequence[Node], rows: Rows) -> Array:
         """Coefficients of inner fields, stacked; whole fields are taken as they are.
@@ -113,7 +113,7 @@ class Evaluation:
                 parts.append(fields[name])
                 wanted = wanted[len(scalars) :]
             else:
-                parts.append(rows.whole(wanted.pop(0))[None])
+                parts.append(rows.on_all_modes(wanted.pop(0))[None])
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
     # ---- products at the points ---------------------------------------------------------------------------------

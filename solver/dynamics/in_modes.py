@@ -41,10 +41,10 @@ class SymbolModes(Modes):
         return SymbolValue.of(value)
 
     def compared(self, left: Any, sign: str, right: Any) -> SymbolValue:
-        return SymbolValue(COMPARED[sign](*(jnp.real(SymbolValue.of(side).whole) for side in (left, right))))
+        return SymbolValue(COMPARED[sign](*(jnp.real(SymbolValue.of(side).multiplied_out) for side in (left, right))))
 
     def function(self, name: str, *arguments: Any) -> SymbolValue:
-        return SymbolValue(FUNCTIONS[name](*(SymbolValue.of(argument).whole for argument in arguments)))
+        return SymbolValue(FUNCTIONS[name](*(SymbolValue.of(argument).multiplied_out for argument in arguments)))
 
 
 class GridModes(SymbolModes):
@@ -75,7 +75,7 @@ class GridModes(SymbolModes):
 
     def fractional(self, power: Any) -> SymbolValue:
         grid = self.space.fourier
-        exponent, largest = SymbolValue.of(power).whole, grid.k_corner
+        exponent, largest = SymbolValue.of(power).multiplied_out, grid.k_corner
         relative = grid.k_squared() / largest**2
         if isinstance(exponent, float) and exponent == int(exponent):
             exponent = int(exponent)
@@ -132,7 +132,7 @@ class OneMode(SymbolModes):
         return SymbolValue(-1 / self.k_squared)
 
     def fractional(self, power: Any) -> SymbolValue:
-        return SymbolValue(self.k_squared ** SymbolValue.of(power).whole)
+        return SymbolValue(self.k_squared ** SymbolValue.of(power).multiplied_out)
 
     def mean(self, axes: Sequence[int]) -> SymbolValue:
         chosen = [self.wavenumbers[axis] for axis in axes] if axes else self.wavenumbers
@@ -165,7 +165,7 @@ class LargeMode(SymbolModes):
         return SymbolValue(1 / LARGE**2)
 
     def fractional(self, power: Any) -> SymbolValue:
-        return SymbolValue((LARGE**2) ** SymbolValue.of(power).whole)
+        return SymbolValue((LARGE**2) ** SymbolValue.of(power).multiplied_out)
 
     def mean(self, axes: Sequence[int]) -> SymbolValue:
         return SymbolValue(0.0 if not axes or any(self.sizes[axis] for axis in axes) else 1.0)
@@ -176,7 +176,7 @@ class LargeMode(SymbolModes):
     def leading(self, number: Coefficient) -> Any:
         """The number in front of the leading order."""
         product = SymbolValue.of(self.value(number.outer)) * SymbolValue.of(self.value(number.inner))
-        return product.whole / LARGE**number.order
+        return product.multiplied_out / LARGE**number.order
 
 
 class Rows:
@@ -214,16 +214,16 @@ class Rows:
         """The rows of the real fields, or of the complex ones."""
         return self if self.other is None or self.modes.space.field.real is real else self.other
 
-    def whole(self, node: Node) -> Array:
+    def on_all_modes(self, node: Node) -> Array:
         """Coefficients of an expression, over all modes of the space."""
         modes = self.modes.space.modes
-        values = jnp.broadcast_to(self.term(node).whole, modes.spectral_shape)
+        values = jnp.broadcast_to(self.term(node).multiplied_out, modes.spectral_shape)
         return values.astype(modes.complex_dtype)
 
     def mean(self, node: Node) -> Array:
         """The mean of an expression over the box."""
         rows = self.of(node)
-        return jnp.real(jnp.sum(jnp.where(rows.modes.mean(()).value, rows.whole(node), 0)))
+        return jnp.real(jnp.sum(jnp.where(rows.modes.mean(()).value, rows.on_all_modes(node), 0)))
 
     def is_number(self, node: Node) -> bool:
         """True if an expression holds neither fields nor products."""

@@ -12,7 +12,7 @@ from solver.diagnostics import co_spectrum
 from solver.diagnostics.mode_sums import ModeSum, plus, summed
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, Rows
-from solver.dynamics.symbol_value import whole
+from solver.dynamics.symbol_value import multiplied_out
 from solver.operators import Fields
 from solver.written.elimination import named
 from solver.written.energies import Square
@@ -32,7 +32,7 @@ def products(on_grid: Evaluation, squares: Sequence[Square], left: Rows, right: 
     """A quadratic form as a sum over modes, its two factors from two sets of fields."""
     total: ModeSum = {}
     others, equation = list(squares), on_grid.equation
-    number = lambda square: jnp.real(whole(left.modes.value(square.number)))  # noqa: E731
+    number = lambda square: jnp.real(multiplied_out(left.modes.value(square.number)))  # noqa: E731
     for name in equation.fields:
         scalars = on_grid.scalars(name)
         own = [square for square in others if square.left == square.right and square.left in scalars]
@@ -41,7 +41,7 @@ def products(on_grid: Evaluation, squares: Sequence[Square], left: Rows, right: 
             total = plus(total, both, number(own[0]))
             others = [square for square in others if square not in own]
     for square in others:
-        sides = left.of(square.left).whole(square.left), right.of(square.right).whole(square.right)
+        sides = left.of(square.left).on_all_modes(square.left), right.of(square.right).on_all_modes(square.right)
         total = plus(total, left.of(square.left).modes.space.product(*sides), number(square))
     return total
 
@@ -108,7 +108,7 @@ def _weights(
 
 def _product(modes: GridModes, factor: Factor, is_turned: bool) -> Any:
     """Term of a weight, at each mode."""
-    number, left, rate, right = (whole(modes.value(symbol)) for symbol in factor)
+    number, left, rate, right = (multiplied_out(modes.value(symbol)) for symbol in factor)
     product = jnp.real(number) * jnp.conj(left * rate) * right
     return jnp.conj(product) if is_turned else product
 
@@ -118,8 +118,8 @@ def by_shell(squares: Sequence[Square], rows: Rows) -> Array:
     parts = []
     for square in squares:
         own = rows.of(square.left)
-        number = jnp.real(whole(own.modes.value(square.number)))
-        pair = own.whole(square.left), rows.of(square.right).whole(square.right)
+        number = jnp.real(multiplied_out(own.modes.value(square.number)))
+        pair = own.on_all_modes(square.left), rows.of(square.right).on_all_modes(square.right)
         parts.append(number * co_spectrum(*pair, own.modes.space.fourier))
     return jnp.asarray(sum(parts))
 
@@ -131,8 +131,9 @@ def conjugate(on_grid: Evaluation, squares: Sequence[Square], rows: Rows) -> Fie
         for own, other in ((square.left, square.right), (square.right, square.left)):
             for scalar in _held(on_grid, own):
                 modes = rows.of(scalar).modes
-                weight = jnp.conj(whole(modes.value(coefficient(own, scalar)))) * whole(modes.value(square.number))
-                made[scalar] = made.get(scalar, 0) + weight * rows.of(other).whole(other)
+                factor, number = (modes.value(symbol) for symbol in (coefficient(own, scalar), square.number))
+                weight = jnp.conj(multiplied_out(factor)) * multiplied_out(number)
+                made[scalar] = made.get(scalar, 0) + weight * rows.of(other).on_all_modes(other)
     equation = on_grid.equation
     names = [name for name in equation.fields if any(named(scalar) == name for scalar in made)]
     spectral = lambda name: equation.space(name).modes.spectral_shape  # noqa: E731

@@ -15,6 +15,7 @@ from solver.operators import Fields
 
 Mask: TypeAlias = Callable[[Sequence[Any], ArrayLike], Array]  # of coordinates, which broadcast, and time
 Numbers: TypeAlias = dict[str, Array]
+DIGITS = range(2, 18)  # after the point; a float64 next to its limit needs 16
 
 
 def nothing(fields: Fields) -> dict[str, Any]:
@@ -132,3 +133,11 @@ class Report:
     self_focusing: Any = None
     self_gravity: Any = None
     bodies: BodiesReport | None = None
+
+
+def too_small(what: str, number: float, least: int, consequence: str) -> list[str]:
+    """Warning if a number is below `least`, with as many digits as tell the two apart; otherwise an empty list."""
+    if not number < least:
+        return []
+    shown = next(text for text in (f"{number:.{n}f}" for n in DIGITS) if float(text) < least)
+    return [f"{what} = {shown} is below {least}: {consequence}"]

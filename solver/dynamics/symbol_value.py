@@ -31,7 +31,7 @@ class SymbolValue:
         return cls(given)
 
     @property
-    def whole(self) -> Any:
+    def multiplied_out(self) -> Any:
         """The value with its i."""
         value = self.value if _is_one(self.scale) else self.scale * self.value
         return 1j * value if self.by_i else value
@@ -44,7 +44,7 @@ class SymbolValue:
             return other
         if self.by_i is other.by_i:
             return SymbolValue(self.value + other.value, self.by_i)
-        return SymbolValue(self.whole + other.whole)
+        return SymbolValue(self.multiplied_out + other.multiplied_out)
 
     __radd__ = __add__
 
@@ -76,7 +76,7 @@ class SymbolValue:
         return SymbolValue.of(other) / self
 
     def __pow__(self, other: Any) -> SymbolValue:
-        return SymbolValue(self.whole ** SymbolValue.of(other).whole)
+        return SymbolValue(self.multiplied_out ** SymbolValue.of(other).multiplied_out)
 
     def __rpow__(self, other: Any) -> SymbolValue:
         return SymbolValue.of(other) ** self
@@ -93,6 +93,6 @@ def _is_one(scale: Any) -> bool:
     return isinstance(scale, float) and scale == 1.0
 
 
-def whole(value: Any) -> Any:
+def multiplied_out(value: Any) -> Any:
     """A symbol's values, with its factors multiplied in."""
-    return value.whole if hasattr(value, "whole") else value
+    return value.multiplied_out if hasattr(value, "multiplied_out") else value

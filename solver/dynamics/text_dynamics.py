@@ -16,7 +16,7 @@ from solver.dynamics.at_points import SPACING, AtPoints
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.in_modes import GridModes, OneMode
 from solver.dynamics.report import Damping
-from solver.dynamics.symbol_value import whole
+from solver.dynamics.symbol_value import multiplied_out
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
 from solver.spaces.space import ZERO_MEAN
@@ -66,14 +66,14 @@ class TextDynamics:
             return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
         scalars = [scalar for name in names for scalar in self.on_grid.scalars(name)]
         keys: Sequence[Any] = names if linear.couples == "fields" else scalars
-        entry = lambda pair: jnp.asarray(whole(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
+        entry = lambda pair: jnp.asarray(multiplied_out(modes.value(linear.symbols.get(pair, ZERO))))  # noqa: E731
         rows = [jnp.stack([jnp.broadcast_to(entry((row, column)), shape) for column in keys]) for row in keys]
         return Matrix(jnp.stack(rows), names, "fields" if linear.couples == "fields" else "components")
 
     def _diagonal(self, name: str, linear: Linear, modes: GridModes) -> Array:
         """The entries of a field, one for all components where they are the same."""
         symbols = [linear.symbols.get((scalar, scalar), ZERO) for scalar in self.on_grid.scalars(name)]
-        values = {symbol: whole(modes.value(symbol)) for symbol in symbols}
+        values = {symbol: multiplied_out(modes.value(symbol)) for symbol in symbols}
         dtype = self.equation.grid.dtype
         entries = [jnp.asarray(v, None if jnp.iscomplexobj(v) else dtype) for v in map(values.get, symbols)]
         if len(values) == 1:
@@ -153,15 +153,15 @@ def damping_of_text(equation: Any) -> Damping | None:
     if found is None:
         return None
     one = OneMode(numbers, AXIS[:dimensions])
-    viscosity = None if found.kinematic is None else -whole(one.value(found.kinematic))
+    viscosity = None if found.kinematic is None else -multiplied_out(one.value(found.kinematic))
     if all(symbol == ZERO for symbol in found.further):
         return Damping(viscosity, is_all=not found.couples)
     slant = OneMode(numbers, SLANT[:dimensions])
-    size = lambda: sum(abs(whole(slant.value(symbol))) for symbol in found.further)  # noqa: E731
+    size = lambda: sum(abs(multiplied_out(slant.value(symbol))) for symbol in found.further)  # noqa: E731
     return Damping(viscosity, partial(_rates, equation, found.further), size, not found.couples)
 
 
 def _rates(equation: Any, symbols: Sequence[Node]) -> list[Array]:
     """Rate at which each symbol damps each mode [1/time]; 0 where it does not damp."""
     modes = Evaluation(equation).modes(0.0, True)
-    return [jnp.maximum(-jnp.real(whole(modes.value(symbol))), 0.0) for symbol in symbols]
+    return [jnp.maximum(-jnp.real(multiplied_out(modes.value(symbol))), 0.0) for symbol in symbols]

@@ -8,22 +8,25 @@ from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, plus
+from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.at_points import AtPoints
-from solver.dynamics.bodies_report import report_of_bodies, with_cause_of_bodies
 from solver.dynamics.budget import Budget, rates_of_sums
 from solver.dynamics.changes import Changes
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
 from solver.dynamics.in_modes import Rows
+from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
 from solver.dynamics.quadratic import by_shell, caused, conjugate, holds, power, value_of
-from solver.dynamics.report import Report
+from solver.dynamics.report import BodiesReport, Mask, Report
 from solver.dynamics.text_dynamics import damping_of_text
 from solver.operators import Fields
 from solver.written.columns import Column, Part, Values
-from solver.written.derivation import derived_units
+from solver.written.derivation import derived_units, in_dimensions
+from solver.written.energies import vector_of
 from solver.written.plan import Plan
 from solver.written.tree import Node, Slot
 
@@ -166,7 +169,7 @@ class TextReport:
     def vectors(self, fields: Fields) -> Fields:
         """The vectors that the text declares, and its fields that are vectors."""
         rows, declared = self.on_grid.rows(fields), self.derived.vectors
-        named = {name: jnp.stack([rows.whole(part) for part in parts]) for name, parts in declared.items()}
+        named = {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in declared.items()}
         return {**named, **vector_fields(self.equation, fields)}
 
     # ---- by scale -----------------------------------------------------------------------------------------------
@@ -180,3 +183,51 @@ class TextReport:
         """The g of each quantity that the text declares to move between scales (`Report.invariants`)."""
         rows = self.on_grid.rows(fields)
         return {name: conjugate(self.on_grid, squares, rows) for name, squares in self.derived.invariants.items()}
+
+
+# ---- bodies ---------------------------------------------------------------------------------------------------------
+
+
+def report_of_bodies(equation: Any) -> BodiesReport | None:
+    """Report of the bodies and sponges of an equation; None if it has neither."""
+    obstacles = equation.obstacles
+    if obstacles is None:
+        return None
+    return BodiesReport(
+        forces=lambda fields, t: _forces(equation, fields, t),
+        units=lambda: units(obstacles, equation.grid.dimensions) if equation.text.penalised else {},
+        warnings=lambda row, t: warnings(obstacles, row, t),
+        mask=lambda fields: _mask(equation, fields),
+    )
+
+
+def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
+    """Forces and torques on the bodies by column of the series; costs an evaluation of N."""
+    placed, name = at_motion(equation, fields, t), equation.text.penalised
+    obstacles = placed.obstacles
+    if not obstacles.bodies or not name:
+        return {}
+    if name in equation.fields:
+        linear = equation.linear().apply(equation.fields_alone(fields))
+        u, change = velocity_and_change(placed, fields, linear, equation.nonlinear(fields, t))
+    else:
+        on_grid = Evaluation(equation)
+        hats = jnp.stack([on_grid.rows(fields).on_all_modes(part) for part in vector_of(name, on_grid.derived.reduced)])
+        u = equation.transform.inverse(hats)
+        change = jnp.zeros_like(u)
+    return forces(obstacles, equation.grid, u, change, t)
+
+
+def _mask(equation: Any, fields: Fields) -> Mask | None:
+    obstacles = at_motion(equation, fields).obstacles
+    return obstacles.mask if obstacles.bodies else None
+
+
+def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
+    """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
+    if equation.obstacles is None:
+        return budget
+    bare = in_dimensions(equation.text, equation.grid.dimensions).energies
+    of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
+    word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
+    return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}

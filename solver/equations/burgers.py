@@ -11,12 +11,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.equation import Equation
-from solver.dynamics.report import Report, nothing
-from solver.dynamics.unresolved import too_small
+from solver.dynamics.report import Report, nothing, too_small
 from solver.operators import Fields
 from solver.written import Text
-
-UNRESOLVED = "the strongest shock would not be resolved"
 
 
 class Burgers(Equation):

@@ -9,8 +9,7 @@ from typing import ClassVar
 from jax.typing import ArrayLike
 
 from solver.dynamics.equation import Equation
-from solver.dynamics.report import Report
-from solver.dynamics.unresolved import too_small
+from solver.dynamics.report import Report, too_small
 from solver.written import Text
 
 

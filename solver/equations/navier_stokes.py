@@ -14,8 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_mean_square
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
-from solver.dynamics.report import Report
-from solver.dynamics.unresolved import too_small
+from solver.dynamics.report import Report, too_small
 from solver.operators import Fields
 from solver.spaces.field import Field, MoreFields
 from solver.written import Text

@@ -1,11 +1,11 @@
 # made by solver.assemble.make_index
-from solver.forcing.abc import ABC as ABC
 from solver.forcing.constant_power import ConstantPower as ConstantPower
+from solver.forcing.flows import ABC as ABC
+from solver.forcing.flows import Kolmogorov as Kolmogorov
+from solver.forcing.flows import TaylorGreen as TaylorGreen
 from solver.forcing.forcing import Forcing as Forcing
 from solver.forcing.frozen_shells import FrozenShells as FrozenShells
-from solver.forcing.kolmogorov import Kolmogorov as Kolmogorov
 from solver.forcing.ornstein_uhlenbeck import OrnsteinUhlenbeck as OrnsteinUhlenbeck
-from solver.forcing.taylor_green import TaylorGreen as TaylorGreen
 from solver.forcing.uniform import FlowRate as FlowRate
 from solver.forcing.uniform import Uniform as Uniform
 from solver.forcing.white import WhiteForcing as WhiteForcing

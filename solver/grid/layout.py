@@ -88,10 +88,6 @@ class Layout:
         """Largest number of pencils in each slab: min(Ny, Kz) in three dimensions, otherwise 1."""
         return min(self.points[1], self.retained[2]) if self.dimensions == 3 else 1
 
-    def even_slabs(self, limit: int) -> list[int]:
-        """Numbers of slabs up to `limit` that divide the planes along x: physical arrays then need no padding."""
-        return [p for p in range(1, min(limit, self.max_slabs) + 1) if self.points[0] % p == 0]
-
     @property
     def devices(self) -> int:
         """Number of devices that share the arrays."""

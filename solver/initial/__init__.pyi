@@ -1,10 +1,10 @@
 # made by solver.assemble.make_index
 from solver.initial.flows import Beltrami as Beltrami
+from solver.initial.flows import KelvinHelmholtz as KelvinHelmholtz
 from solver.initial.flows import OrszagTang as OrszagTang
 from solver.initial.flows import TaylorGreen as TaylorGreen
 from solver.initial.gaussian_random import GaussianRandom as GaussianRandom
 from solver.initial.initial import Initial as Initial
-from solver.initial.kelvin_helmholtz import KelvinHelmholtz as KelvinHelmholtz
 from solver.initial.korteweg_de_vries import KdVSolitons as KdVSolitons
 from solver.initial.korteweg_de_vries import MKdVSolitons as MKdVSolitons
 from solver.initial.nls_soliton import NlsSoliton as NlsSoliton
@@ -12,10 +12,10 @@ from solver.initial.quantised_vortices import QuantisedVortices as QuantisedVort
 from solver.initial.random_phase import RandomPhase as RandomPhase
 from solver.initial.random_points import Noise as Noise
 from solver.initial.random_points import Spots as Spots
-from solver.initial.scalars import Bump as Bump
-from solver.initial.scalars import Uniform as Uniform
 from solver.initial.shapes import Ball as Ball
+from solver.initial.shapes import Bump as Bump
 from solver.initial.shapes import Cosine as Cosine
+from solver.initial.shapes import Uniform as Uniform
 from solver.initial.sine_gordon import Breather as Breather
 from solver.initial.sine_gordon import KinkPair as KinkPair
 from solver.initial.vortices import VortexRing as VortexRing

@@ -17,7 +17,7 @@ from solver.grid import Grid
 from solver.initial.initial import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
 from solver.spaces.field import RANKS, Field
-from solver.static import Held
+from solver.static import Static
 
 
 class GaussianRandom(Initial):
@@ -70,7 +70,7 @@ class GaussianRandom(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("gaussian-random without a key: one from jax.random.key is needed")
-        u, total = _values(self, Held((grid, field)), key)
+        u, total = _values(self, Static((grid, field)), key)
         if not isinstance(total, jax.core.Tracer) and not total > 0:
             raise ValueError(
                 f"gaussian-random with low {self.low} and high {self.high}: no mode of this grid (k ≤ {grid.k_max:.4g} "
@@ -95,7 +95,7 @@ class GaussianRandom(Initial):
 
 
 @compiled
-def _values(start: GaussianRandom, on: Held, key: Array) -> tuple[Array, Array]:
+def _values(start: GaussianRandom, on: Static, key: Array) -> tuple[Array, Array]:
     """Values at the points, and the sum of the variances of the modes; `on` holds the grid and the kind of field."""
     grid, field = on.value
     projected = field.solenoidal and grid.dimensions > 1

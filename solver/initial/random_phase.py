@@ -18,7 +18,7 @@ from solver.grid import Grid
 from solver.initial.initial import Initial, component_count
 from solver.operators import project_solenoidal, random_modes
 from solver.spaces.field import RANKS, Field
-from solver.static import Held
+from solver.static import Static
 
 LEAST_SHARE = 0.01  # of the spectrum, which the grid must hold
 LARGEST_LOSS = 0.1  # of the spectrum, among waves that share the shell of the mean
@@ -69,7 +69,7 @@ class RandomPhase(Initial):
                 f"random-phase with peak {self.peak}: less than {LEAST_SHARE:.0%} of its spectrum lies within the "
                 f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
             )
-        return _values(self, Held((grid, field)), wanted, key)
+        return _values(self, Static((grid, field)), wanted, key)
 
     def _check_shells(self, grid: Grid) -> None:
         """Refuse a spectrum of which much lies among waves that share the mean's shell, as in elongated boxes."""
@@ -86,7 +86,7 @@ class RandomPhase(Initial):
 
 
 @compiled
-def _values(start: RandomPhase, on: Held, wanted: Array, key: Array) -> Array:
+def _values(start: RandomPhase, on: Static, wanted: Array, key: Array) -> Array:
     """Values at the points with this shell spectrum; `on` holds the grid and the kind of field."""
     grid, field = on.value
     counts = np.sqrt(field.counts(grid.dimensions)).astype(grid.dtype).reshape(-1, *[1] * grid.dimensions)

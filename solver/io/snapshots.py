@@ -22,8 +22,7 @@ from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal, stored_dataset
 from solver.io.host import host_copy
 from solver.io.manifest import step_of
 from solver.io.subgrid import AXES, Subgrid
-from solver.io.vtkhdf import write_vtkhdf
-from solver.io.vtkhdf_series import update_series
+from solver.io.vtkhdf import update_series, write_vtkhdf
 
 COMPONENT = "component"  # name of the axis of components, the last one of a data set
 BODIES = "bodies"  # name of the quantity that is 1 in a body and 0 in the fluid

@@ -1,7 +1,8 @@
-"""A small VTKHDF file next to a snapshot, which ParaView opens: it links to the snapshot's data sets."""
+"""Files for ParaView: a small VTKHDF file for each snapshot, with links to its data sets, and a list of these."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import h5py
 import numpy as np
 
 from solver.grid import Grid
+from solver.io.files import write_text
 from solver.io.hdf5 import new_hdf5
+
+NAME = "snapshots.hdf.series"  # ParaView 5.11 takes .hdf.series, not .vtkhdf.series, and no .pvd of VTKHDF files
 
 
 def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) -> None:
@@ -17,7 +21,7 @@ def write_vtkhdf(path: Path, snapshot: str, names: Sequence[str], grid: Grid) ->
 
     VTK counts the contiguous axis first, which is z here. `Direction` reorders the axes, so that ParaView's X is x.
     Data sets `(x, y, z, component)` appear as vectors. The time is not in the file: ParaView 5.11 takes any array in
-    its group FieldData for an array on the grid, and fails. It reads the times from the list of `vtkhdf_series`.
+    its group FieldData for an array on the grid, and fails. It reads the times from the list of `update_series`.
 
     Source: the VTKHDF file format, version 1.0, of VTK's documentation.
     """
@@ -42,3 +46,40 @@ def _direction(dimensions: int) -> np.ndarray:
     turned = np.eye(3)
     turned[:dimensions, :dimensions] = np.eye(dimensions)[::-1]
     return turned.ravel()
+
+
+def series_path(folder: Path) -> Path:
+    """Path of the list of VTKHDF files with their times, which ParaView opens as one animation."""
+    return folder / NAME
+
+
+def update_series(folder: Path) -> None:
+    """Bring the list up to date with the files in the folder; first process only.
+
+    Raises:
+        DiskError: the list could not be written; it is unchanged.
+    """
+    path = series_path(folder)
+    companions = sorted(folder.glob("step-*.hdf"), key=lambda file: int(file.stem[5:]))
+    if not companions:
+        path.unlink(missing_ok=True)
+        return
+    known = _listed(path)
+    times = {file.name: known[file.name] if file.name in known else _time(file) for file in companions}
+    files = [{"name": name, "time": t} for name, t in times.items()]
+    write_text(path, json.dumps({"file-series-version": "1.0", "files": files}, indent=1) + "\n")
+
+
+def _listed(path: Path) -> dict[str, float]:
+    """Names and times of a list; empty if it is missing or damaged."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["files"]
+        return {entry["name"]: float(entry["time"]) for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _time(companion: Path) -> float:
+    """Time of the snapshot of a VTKHDF file."""
+    with h5py.File(companion.with_suffix(".h5"), "r") as file:
+        return float(file.attrs["time"])

@@ -32,7 +32,7 @@ from solver.loop.schedule import Schedule
 from solver.loop.sums import traced
 from solver.mesh import MEMBER
 from solver.operators import Fields
-from solver.static import Held
+from solver.static import Static
 from solver.steppers.state import State
 
 Tree = TypeVar("Tree")
@@ -92,7 +92,7 @@ def integrate_members(
     _warn_of_rounded_time(modules, states, steps, end)
     ends = jnp.broadcast_to(jnp.asarray(0.0 if end is None else end), (len(modules),))
     ends = jnp.concatenate([ends, jnp.broadcast_to(ends[0], (batch.size - len(modules),))])
-    how = Held((*batch.how, steps, end is not None, max_steps, checkpoint))
+    how = Static((*batch.how, steps, end is not None, max_steps, checkpoint))
     arrays, numbers = _integrated(*modules[0], batch.own, batch.arrays, batch.numbers, ends, how)
     return Rows(state_of(arrays, numbers, None), len(modules), batch.state_at)
 
@@ -103,7 +103,7 @@ def rollout_members(
     """`rollout` of every member, with steps of its control's size."""
     batch = _Batch(modules, states)
     _warn_of_rounded_time(modules, states, steps, None)
-    how = Held((*batch.how, steps, every, checkpoint))
+    how = Static((*batch.how, steps, every, checkpoint))
     times, values = _rolled(*modules[0], batch.own, batch.arrays, batch.numbers, how)
     own = {name: jax.ShapeDtypeStruct(v.shape[1:], v.dtype, sharding=_own(v, batch.mesh)) for name, v in values.items()}
     layout = BatchArrays(own, batch.mesh, batch.size)
@@ -189,7 +189,7 @@ class _Batch:
 
 
 def _integrate_in_batch(
-    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, ends: Array, how: Held
+    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, ends: Array, how: Static
 ) -> tuple[Any, State]:
     mesh, shardings, kind, steps, to_end, max_steps, checkpoint = how.value
 
@@ -208,7 +208,7 @@ def _integrate_in_batch(
 
 
 def _roll_in_batch(
-    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, how: Held
+    equation: Any, stepper: Any, control: Any, own: Any, arrays: Any, numbers: State, how: Static
 ) -> tuple[Array, Fields]:
     mesh, _, kind, steps, every, checkpoint = how.value
 

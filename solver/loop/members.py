@@ -35,7 +35,7 @@ from solver.loop.course import Call
 from solver.loop.steps import StepLimits, advance_state
 from solver.loop.sums import as_number
 from solver.mesh import MEMBER
-from solver.static import Held
+from solver.static import Static
 from solver.steppers.state import State
 
 Answer: TypeAlias = Callable[[], tuple[State, bool]]  # the state after a call, and whether it is finite
@@ -83,7 +83,7 @@ class Members:
         if control.size is not None:
             limits = StepLimits(np.min([calls[place].limits.steps for place in going]), (0.0, 0.0))
         assert self._arrays is not None
-        how = Held((*jax.tree.leaves(self._arrays.shardings), kind_of_key(self._keys[going[0]])))
+        how = Static((*jax.tree.leaves(self._arrays.shardings), kind_of_key(self._keys[going[0]])))
         active = np.isin(np.arange(self._size), going)
         self._batch, numbers, is_finite = _advance_members(
             *self._first[:2], control, self._own_with_controls(calls, going), self._batch, numbers, limits, active, how
@@ -146,7 +146,7 @@ def _advance_in_batch(
     numbers: State,
     limits: Any,
     active: Any,
-    how: Held,
+    how: Static,
 ) -> tuple[Any, State, Array]:
     """The members of a batch some steps later: their arrays, their numbers, and True for each that is finite.
 

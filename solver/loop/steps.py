@@ -15,8 +15,8 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.dynamics.forcings import advance_forcings, longest_step
 from solver.loop.controls import Attempt, StepControl
-from solver.loop.kept import coefficients_for, nothing_kept
 from solver.loop.schedule import TOLERANCE
+from solver.loop.step_coefficients import coefficients_for, unset_coefficients
 from solver.loop.sums import Pair, apart, begin_step, device_shapes, end_step, plus
 from solver.operators import Fields
 from solver.steppers.state import State
@@ -105,54 +105,56 @@ def _equal_steps(equation: Any, stepper: Any, size: Any, state: State, steps: An
     return state.replace(field=fields, history=history, forcing=forcing, step=state.step + steps)
 
 
-class _Going(eqx.Module):
+class _Carry(eqx.Module):
     """Values that change from one attempt at a step to the next.
 
     Args:
         state: state at the start of the step.
         refused: number of times in a row that this step was refused.
         is_step: True if the last attempt was a valid step.
-        kept: the stepper's coefficients of the last size (`loop.kept`).
+        stored: the stepper's coefficients of the last size (`step_coefficients`).
     """
 
     state: State
     refused: Array
     is_step: Array
-    kept: Any
+    stored: Any
 
 
 def _chosen_steps(equation: Any, stepper: Any, control: Any, state: State, limits: StepLimits) -> tuple[State, Array]:
     first, target = state.step, jax.tree.map(jnp.asarray, limits.target)
 
-    def go_on(going: _Going) -> Array:
-        left = (going.state.step - first < limits.steps) & (apart(target, going.state.t) > 0)
-        return left & going.is_step & (going.refused < MOST_REFUSALS)
+    def continues(carry: _Carry) -> Array:
+        left = (carry.state.step - first < limits.steps) & (apart(target, carry.state.t) > 0)
+        return left & carry.is_step & (carry.refused < MOST_REFUSALS)
 
-    def body(going: _Going) -> _Going:
-        after, accepted, is_step, kept = controlled_step(equation, stepper, control, going.state, target, going.kept)
-        refused = going.refused if accepted is True else jnp.where(accepted, 0, going.refused + 1)
-        return _Going(after, refused, is_step, kept)
+    def body(carry: _Carry) -> _Carry:
+        after, accepted, is_step, stored = controlled_step(
+            equation, stepper, control, carry.state, target, carry.stored
+        )
+        refused = carry.refused if accepted is True else jnp.where(accepted, 0, carry.refused + 1)
+        return _Carry(after, refused, is_step, stored)
 
     driven = equation.at_step(state.forcing, state.key, state.step)
-    kept = nothing_kept(stepper, driven, jnp.asarray(0, equation.grid.dtype))
+    stored = unset_coefficients(stepper, driven, jnp.asarray(0, equation.grid.dtype))
     state = jax.tree.map(jnp.asarray, state)
-    going = jax.lax.while_loop(go_on, body, _Going(state, jnp.asarray(0), jnp.asarray(True), kept))
-    return going.state, going.is_step & (going.refused < MOST_REFUSALS)
+    carry = jax.lax.while_loop(continues, body, _Carry(state, jnp.asarray(0), jnp.asarray(True), stored))
+    return carry.state, carry.is_step & (carry.refused < MOST_REFUSALS)
 
 
 def controlled_step(
-    equation: Any, stepper: Any, control: Any, state: State, target: Pair, kept: Any
+    equation: Any, stepper: Any, control: Any, state: State, target: Pair, stored: Any
 ) -> tuple[State, Any, Array, Any]:
     """Attempt a step whose size the control chooses.
 
     Args:
         state: state on the device.
         target: time that is not crossed.
-        kept: coefficients from the attempt before, or from `nothing_kept`.
+        stored: coefficients from the attempt before, or from `unset_coefficients`.
 
     Returns:
         The state after the step, or as it was if the step was refused; True if the step was accepted (also where it
-        cannot be refused); True if it was a valid step, finite and long enough to change t; and `kept` for the next.
+        cannot be refused); True if it was a valid step, finite and long enough to change t; and `stored` for the next.
     """
     fields, t, name = state.field, state.t[0].astype(equation.grid.dtype), type(control).__name__
     memory = state.control.get(name, {})
@@ -167,7 +169,7 @@ def controlled_step(
     short = dt.astype(equation.grid.dtype)
     forcing = advance_forcings(equation, state.forcing, state.key, state.step, short)
     driven = equation.at_step(forcing, state.key, state.step).with_first_evaluation(known)
-    coefficients, kept = coefficients_for(stepper, driven, short, kept)
+    coefficients, stored = coefficients_for(stepper, driven, short, stored)
     given = (driven, begun, state.history, t, short, coefficients)
     error = None
     if control.needs_error:
@@ -186,7 +188,7 @@ def controlled_step(
         moved = moved.replace(rejected=state.rejected + ~accepted)
     like = lambda new, old: jnp.asarray(new).astype(jnp.asarray(old).dtype)  # noqa: E731
     remembered = {name: jax.tree.map(like, remembered, memory)} if memory else {}
-    return moved.replace(control=remembered), accepted, is_step, kept
+    return moved.replace(control=remembered), accepted, is_step, stored
 
 
 def _select(accepted: Array, new: Any, old: Any) -> Any:

@@ -7,11 +7,11 @@ from solver.outputs.elsasser import Elsasser as Elsasser
 from solver.outputs.extremes import Extremes as Extremes
 from solver.outputs.helicity import Helicity as Helicity
 from solver.outputs.line_spectra import LineSpectra as LineSpectra
+from solver.outputs.line_spectra import PlaneSpectra as PlaneSpectra
 from solver.outputs.modes import Modes as Modes
 from solver.outputs.output import Output as Output
 from solver.outputs.output import Run as Run
 from solver.outputs.pdfs import PDFs as PDFs
-from solver.outputs.plane_spectra import PlaneSpectra as PlaneSpectra
 from solver.outputs.points import Points as Points
 from solver.outputs.profile import Profile as Profile
 from solver.outputs.scales import Scales as Scales

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.quantities import density_at_points, density_name, name_apart
+from solver.dynamics.derived import density_at_points, density_name, name_apart
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records

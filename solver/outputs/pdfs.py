@@ -14,8 +14,7 @@ from solver.config import nearest
 from solver.diagnostics import bin_centres, deviation_density, log_density
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import require
-from solver.dynamics.dissipation import dissipates, dissipation
-from solver.dynamics.quantities import density_name, name_apart
+from solver.dynamics.derived import density_name, dissipates, dissipation, name_apart
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import flow_scales
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.dissipation import dissipates, further_dissipation, kinematic_viscosity
+from solver.dynamics.derived import dissipates, further_dissipation, kinematic_viscosity
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

@@ -20,10 +20,8 @@ from solver.dynamics.energy_budget import budget_columns, kept_energies
 from solver.grid import Grid
 from solver.io import LEADING, SERIES, Column, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
-from solver.outputs.health import CLOSED
+from solver.outputs.health import CLOSED, stop_if_wrong, strayed, tails, unresolved
 from solver.outputs.output import Output, Run, refuse_separators
-from solver.outputs.resolution import tails, unresolved
-from solver.outputs.watch import stop_if_wrong, strayed
 from solver.pictures import View, save, series_figure
 from solver.spaces.manifold import distances
 from solver.steppers.state import State

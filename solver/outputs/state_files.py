@@ -1,4 +1,4 @@
-"""Base class of outputs that write quantities at the points, one HDF5 file for each state."""
+"""Base classes of outputs that write one HDF5 file for each state, such as quantities at the points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.dissipation import viscosity_of_dissipation
+from solver.dynamics.derived import viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
 from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
@@ -19,7 +19,41 @@ from solver.steppers.state import State
 
 
 @dataclass(frozen=True)
-class StateFiles(Output):
+class StateFolder(Output):
+    """An output with one HDF5 file for each state, DIR/NAME/step-<step>.h5."""
+
+    @classmethod
+    def folder(cls, directory: RunDirectory) -> Path:
+        """Folder of a run's files of this kind."""
+        return directory.path / cls.name
+
+    @classmethod
+    def files(cls, directory: RunDirectory) -> list[Path]:
+        """Paths of the files, in the order of their steps."""
+        return list_snapshots(cls.folder(directory))
+
+    def write(self, run: Run, state: State) -> None:
+        run.writer.submit(lambda: self._copied(run, state))
+
+    @abstractmethod
+    def _copied(self, run: Run, state: State) -> Job:
+        """Copy the written values of a state to the host; returns the job that writes them."""
+
+    @classmethod
+    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
+        return (cls.folder(directory),)
+
+    @classmethod
+    def drop_after(cls, directory: RunDirectory, step: int) -> None:
+        drop_snapshots(cls.folder(directory), step)
+
+    @classmethod
+    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
+        return {path: verify_data(path) for path in cls.files(directory)}
+
+
+@dataclass(frozen=True)
+class StateFiles(StateFolder):
     """Quantities at the points in DIR/NAME/step-<step>.h5.
 
     A subclass gives `name` and `selection`, and `subgrids` if it writes parts of the grid.
@@ -47,16 +81,6 @@ class StateFiles(Output):
         """The parts of the grid that are written; None means the whole grid."""
         return (None,)
 
-    @classmethod
-    def folder(cls, directory: RunDirectory) -> Path:
-        """Folder of a run's files of this kind."""
-        return directory.path / cls.name
-
-    @classmethod
-    def files(cls, directory: RunDirectory) -> list[Path]:
-        """Paths of the files, in the order of their steps."""
-        return list_snapshots(cls.folder(directory))
-
     def check(self, equation: AnyEquation) -> None:
         self.selection.check(equation, f"output.{self.name}")
 
@@ -67,9 +91,6 @@ class StateFiles(Output):
         whole = (self.selection.grid(equation).physical_shape,)
         parts = [whole[0] if part is None else part.shape for part in self.subgrids(equation)]
         return self.selection.bytes_of_point(equation) * sum(map(math.prod, parts))
-
-    def write(self, run: Run, state: State) -> None:
-        run.writer.submit(lambda: self._copied(run, state))
 
     def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
@@ -83,15 +104,3 @@ class StateFiles(Output):
             {"title": run.title, "equation": equation.name} | ({} if viscosity is None else {"viscosity": viscosity}),
             self.compression,
         )
-
-    @classmethod
-    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
-        return (cls.folder(directory),)
-
-    @classmethod
-    def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        drop_snapshots(cls.folder(directory), step)
-
-    @classmethod
-    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        return {path: verify_data(path) for path in cls.files(directory)}

@@ -6,7 +6,7 @@ import jax
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.quantities import density_at_points
+from solver.dynamics.derived import density_at_points
 from solver.operators import Fields
 
 AXES = "xyz"

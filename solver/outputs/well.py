@@ -17,20 +17,21 @@ from jaxtyping import Array
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
-from solver.io import Job, RunDirectory, Variable, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path
-from solver.io.hdf5 import read_hdf5, verify_data
+from solver.io import Job, Variable, hold_snapshot, snapshot_path
+from solver.io.hdf5 import read_hdf5
 from solver.io.snapshots import variables_in
 from solver.loop.schedule import TOLERANCE, multiple
 from solver.operators import Fields
 from solver.outputs.at_points import Selection, component_labels
-from solver.outputs.output import Output, Run
+from solver.outputs.output import Run
+from solver.outputs.state_files import StateFolder
 from solver.steppers.state import State
 
 PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
-class Well(Output):
+class Well(StateFolder):
     """Fields in single precision at uniform times; an ensemble makes a data set in The Well's layout of them.
 
     The start and the end of the run are among the times. A vector keeps its components, a tensor all D × D of them, a
@@ -121,9 +122,6 @@ class Well(Output):
                     "needed"
                 )
 
-    def write(self, run: Run, state: State) -> None:
-        run.writer.submit(lambda: self._copied(run, state))
-
     def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
         return hold_snapshot(
@@ -135,28 +133,6 @@ class Well(Output):
             {"equation": equation.name, "symmetric": json.dumps(_symmetric(equation))},
             for_paraview=False,
         )
-
-    @classmethod
-    def folder(cls, directory: RunDirectory) -> Path:
-        """Folder of a member's files."""
-        return directory.path / cls.name
-
-    @classmethod
-    def files(cls, directory: RunDirectory) -> list[Path]:
-        """Paths of the files, in the order of their times."""
-        return list_snapshots(cls.folder(directory))
-
-    @classmethod
-    def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
-        return (cls.folder(directory),)
-
-    @classmethod
-    def drop_after(cls, directory: RunDirectory, step: int) -> None:
-        drop_snapshots(cls.folder(directory), step)
-
-    @classmethod
-    def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
-        return {path: verify_data(path) for path in cls.files(directory)}
 
 
 def well_variables(equation: AnyEquation, selection: Selection, fields: Fields, t: ArrayLike) -> dict[str, Variable]:

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.quantities import density_at_points, density_name
+from solver.dynamics.derived import density_at_points, density_name
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records

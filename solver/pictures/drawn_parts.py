@@ -17,7 +17,7 @@ from solver.pictures.drawn_slices import (
     panels_of,
     uncut_plane,
 )
-from solver.pictures.times import chosen_times
+from solver.pictures.panels import chosen_times
 
 MAX_TIMES = 6  # of a plane, if the view names no time
 MAX_ROWS = 400  # times in a diagram of x and t

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.bands import draw_band
-from solver.pictures.panels import MakePanel
+from solver.pictures.panels import MakePanel, draw_band
 from solver.pictures.recorded import Recorded
 from solver.pictures.spectra import mark_k_max
 from solver.pictures.style import INK, in_words, legend_below, unit

@@ -8,24 +8,20 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
-from solver.pictures.bands import draw_band, draw_windows
 from solver.pictures.colours import Colours, colours_of
 from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.number_table import number_tables
-from solver.pictures.panels import MakePanel
-from solver.pictures.pdfs import pdf_panel
-from solver.pictures.profiles import profile_panel
+from solver.pictures.panels import MakePanel, chosen_times, draw_band, draw_windows, time_colours
+from solver.pictures.profiles import pdf_panel, profile_panel, structure_panel
 from solver.pictures.recorded import Recorded
 from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
 from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
-from solver.pictures.structure import structure_panel
 from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 MAX_PANELS = 12

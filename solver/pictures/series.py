@@ -1,4 +1,7 @@
-"""Scalars against time: a panel per quantity, one per energy's budget, and one for columns that should be zero."""
+"""Scalars against time: a panel per quantity, one per energy's budget, and one for columns that should be zero.
+
+Of an ensemble: mean and band of the members of each combination of swept values.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from solver.pictures.style import (
     hide_rest,
     in_words,
     legend_below,
+    legend_below_all,
     new_figure,
     style,
     unit,
@@ -31,6 +35,10 @@ HARDLY = 1e-3  # of the largest value: numbers at an axis would need too many di
 OF_STEPS = ("dt", "cfl")  # 0 in the first row, before any step was taken
 
 Curves = dict[str, np.ndarray]
+ALPHA = 0.22
+MOST_LABELLED = 8  # curves of a legend
+
+Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # times, mean, standard deviation
 
 
 def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], view: View) -> Any | None:
@@ -156,3 +164,34 @@ def _errors(axis: Any, t: np.ndarray, errors: Curves) -> None:
         axis.semilogy(t[seen], size[seen], marker=mark, ms=2.5, label=f"|{in_words(name)}|")
     axis.set_title(ZERO)
     legend_below(axis)
+
+
+def ensemble_figure(bands: Mapping[str, Mapping[str, Band]], units: Mapping[str, str], view: View) -> Any | None:
+    """A panel for each quantity, with a curve and a band of one standard deviation for each group of members.
+
+    Args:
+        bands: by quantity and group.
+        units: by quantity.
+        view: the colours.
+
+    Returns:
+        The figure; None without a quantity.
+    """
+    if not bands:
+        return None
+    with style(view):
+        down, across = grid_of(len(bands))
+        figure, panels = new_figure(down, across, (max(PAGE / 3, PAGE / max(across, 2)), 1.9), view)
+        for axis, (name, groups) in zip(panels, bands.items(), strict=False):
+            for label, (t, mean, deviation) in groups.items():
+                [line] = axis.plot(t, mean, label=label)
+                if np.any(deviation > 0):
+                    colour = line.get_color()
+                    axis.fill_between(t, mean - deviation, mean + deviation, color=colour, alpha=ALPHA, linewidth=0)
+            axis.set(title=in_words(name), xlabel="t", ylabel=unit(units.get(name, "")))
+            few_ticks(axis)
+            axis.grid(True)
+        if len(next(iter(bands.values()))) <= MOST_LABELLED:
+            legend_below_all(figure, panels[0])
+        hide_rest(panels, len(bands))
+    return figure

@@ -1,4 +1,7 @@
-"""Slices of fields at one time: an image of each component in the shape of the box, or in 1-D a curve."""
+"""Slices of fields at one time: an image of each component in the shape of the box, or in 1-D a curve.
+
+The outline of bodies is drawn over the images.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ import numpy as np
 
 from solver.pictures.colours import CYCLE_OF_COLOURS, Colours, colours_of, is_cyclic
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
-from solver.pictures.outline import draw_outline
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
+from solver.pictures.style import INK, PAGE, PAPER, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
 from solver.pictures.ticks import box_ticks, few_ticks
 from solver.pictures.view import View
 
@@ -20,6 +22,8 @@ MAX_HEIGHT = 5.0  # inches of an image
 IMAGE = {"origin": "lower", "aspect": "equal", "interpolation": "antialiased"}  # options of every image of a plane
 NUMBERS, BAR = 0.5, 0.62  # inches: left of an image for y and its numbers, right of it for a colour bar
 WORDS, TITLE = 0.6, 0.22  # inches: above and below each image, and of the title above all
+SURFACE = 0.5  # χ at the surface of a body
+OUTLINE = "outline"  # of the drawn lines, by which the next frame of a film finds them
 
 
 @dataclass(frozen=True)
@@ -213,3 +217,31 @@ def colour_ticks(bar: Any, colours: Colours) -> None:
     else:
         bar.locator = MaxNLocator(4, symmetric=colours.low == -colours.high, steps=[1, 2, 2.5, 5, 10])
         bar.update_ticks()
+
+
+def draw_outline(axis: Any, bodies: np.ndarray, sides: Sequence[Side], *, dark: bool) -> None:
+    """Draw the lines on which χ is ½ over an image, in the place of those that it has.
+
+    They have the colour of letters and a narrow edge in the colour of the page, and are seen on any colour of a field.
+
+    Args:
+        axis: with an image.
+        bodies: χ `(x, y)` at the points, the first axis across.
+        sides: the axes.
+        dark: True if the page is dark.
+    """
+    from matplotlib.patheffects import withStroke
+
+    for lines in [lines for lines in axis.collections if lines.get_label() == OUTLINE]:
+        lines.remove()
+    if not bodies.min() < SURFACE < bodies.max():
+        return
+    x, y = (_closed_points(side) for side in sides)
+    closed = np.pad(bodies, [(0, int(side.periodic)) for side in sides], mode="wrap")
+    lines = axis.contour(x, y, closed.T, levels=[SURFACE], colors=[INK[dark]], linewidths=0.8)
+    lines.set(label=OUTLINE, path_effects=[withStroke(linewidth=1.8, foreground=PAPER[dark])])
+
+
+def _closed_points(side: Side) -> np.ndarray:
+    """Coordinates, with the end of the period."""
+    return np.append(side.points, side.points[-1] + side.spacing) if side.periodic else side.points

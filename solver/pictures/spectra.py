@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from solver.pictures.panels import chosen_times, time_colours
 from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.style import (
     COLUMN,
@@ -24,7 +25,6 @@ from solver.pictures.style import (
     wrap_title,
 )
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times, time_colours
 from solver.pictures.view import View
 
 NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off

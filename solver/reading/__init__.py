@@ -10,11 +10,13 @@ if TYPE_CHECKING:
         member_rows as member_rows,
         read_members as read_members,
     )
-    from solver.reading.jobs import JobStatus as JobStatus, job_statuses as job_statuses, jobs_line as jobs_line
     from solver.reading.outcome import (
+        JobStatus as JobStatus,
         RunStatus as RunStatus,
         after_blow_up as after_blow_up,
         is_ensemble as is_ensemble,
+        job_statuses as job_statuses,
+        jobs_line as jobs_line,
         refuse_ensemble as refuse_ensemble,
         run_status as run_status,
     )

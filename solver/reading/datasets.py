@@ -1,16 +1,26 @@
-"""Series and recorded arrays as xarray datasets, with units and long names."""
+"""Series, recorded arrays and snapshots of a run as xarray datasets, with units and long names.
+
+Values of snapshots are read from the files when they are needed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from solver.io import Rows
-from solver.reading.optional import needed
+from solver.io import Rows, Snapshot, SnapshotVariable, read_snapshot
+from solver.reading.optional import is_installed, needed
 
 TIME = {"units": "time", "long_name": "time of the state"}
 STEP = {"units": "1", "long_name": "number of steps taken"}
+WINDOW = {
+    "since": {"units": "time", "long_name": "begin of the window, which ends at t"},
+    "samples": {"units": "1", "long_name": "number of states in the window"},
+}
 
 
 def series_dataset(rows: Rows) -> Any:
@@ -51,3 +61,89 @@ def _coordinates(t: np.ndarray, step: np.ndarray) -> dict[str, Any]:
 
 def _attributes(units: str, long_name: str) -> dict[str, Any]:
     return {key: text for key, text in (("units", units), ("long_name", long_name)) if text}
+
+
+def snapshots_dataset(paths: Sequence[Path], read: Callable[[Path], Snapshot] = read_snapshot) -> Any:
+    """Dataset of fields `(t, x, y, z)` and vectors `(t, x, y, z, component)`; slices have fewer axes.
+
+    Without files the dataset is empty. A field that a file does not have is NaN at its time.
+
+    Raises:
+        ValueError: a file is not a snapshot, or a field has another shape or other places than in an earlier file.
+    """
+    xarray = needed("xarray", "open_run", "analysis")
+    snapshots = [read(path) for path in paths]
+    coordinates: dict[str, Any] = {
+        "t": ("t", np.array([snapshot.t for snapshot in snapshots], dtype=float), TIME),
+        "step": ("t", np.array([snapshot.step for snapshot in snapshots], dtype=int), STEP),
+    }
+    if not snapshots:
+        return xarray.Dataset(coords=coordinates)
+    first = snapshots[0]
+    known: dict[str, SnapshotVariable] = {}
+    axes_known: dict[str, np.ndarray] = {}
+    for snapshot in snapshots:  # a run that was resumed may have written other fields since
+        _check_alike(snapshot, known, axes_known, first)
+        known |= {name: variable for name, variable in snapshot.variables.items() if name not in known}
+        axes_known |= snapshot.axes
+    for name in first.window:
+        coordinates[name] = ("t", np.array([snapshot.window[name] for snapshot in snapshots]), WINDOW[name])
+    for name, points in axes_known.items():
+        coordinates[name] = (name, points, {"units": "length", "long_name": f"{name[0]} of the grid point"})
+    variables = {}
+    for name, variable in known.items():
+        axes = ("t", *variable.sides)
+        if variable.labels:
+            coordinates[variable.along] = (variable.along, list(variable.labels), {"long_name": "component"})
+            axes = (*axes, variable.along)
+        about = {"units": variable.units, "long_name": name.replace("_", " "), **variable.at}
+        lazy = xarray.Variable(axes, _lazily(snapshots, name, variable), about)
+        variables[name] = lazy.chunk({"t": 1}) if is_installed("dask") else lazy
+    return xarray.Dataset(variables, coordinates, {"title": first.title})
+
+
+def _check_alike(
+    snapshot: Snapshot, known: Mapping[str, SnapshotVariable], axes: Mapping[str, np.ndarray], first: Snapshot
+) -> None:
+    """Raises ValueError if a snapshot's fields cannot form arrays with the fields of earlier ones."""
+    if first.window.keys() != snapshot.window.keys():
+        raise ValueError(f"{snapshot.path}: a window of averages is needed in all files or in none")
+    for name, variable in snapshot.variables.items():
+        before = known.get(name, variable)
+        if (before.shape, before.at, before.labels) != (variable.shape, variable.at, variable.labels):
+            shapes = f"{list(variable.shape)}; {list(before.shape)}"
+            raise ValueError(f"{snapshot.path}: {name} has shape {shapes}, at the same places, is needed, as before")
+    for name, points in snapshot.axes.items():
+        if not np.array_equal(axes.get(name, points), points):
+            raise ValueError(f"{snapshot.path}: the axis {name} has other points than in an earlier file")
+
+
+def _lazily(snapshots: Sequence[Snapshot], name: str, variable: SnapshotVariable) -> Any:
+    """An xarray array that reads only the indexed part of the files, when its values are needed."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    @dataclass
+    class OverFiles(BackendArray):
+        """A field of all snapshots; its first axis is the number of the file."""
+
+        shape: tuple[int, ...]
+        dtype: np.dtype
+
+        def __getitem__(self, key: Any) -> Any:
+            return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
+
+        def _read(self, key: tuple[Any, ...]) -> np.ndarray:
+            which, inside = key[0], key[1:]  # xarray has turned steps backwards into forward ones, as HDF5 needs
+            if not isinstance(which, slice):
+                return self._values(snapshots[which], inside)
+            parts = [self._values(snapshot, inside) for snapshot in snapshots[which]]
+            return np.stack(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
+
+        def _values(self, snapshot: Snapshot, inside: tuple[Any, ...]) -> np.ndarray:
+            if name in snapshot.variables:
+                return snapshot.values(name, inside)
+            shape = np.broadcast_to(0.0, self.shape[1:])[inside].shape
+            return np.full(shape, np.nan, self.dtype)
+
+    return indexing.LazilyIndexedArray(OverFiles((len(snapshots), *variable.shape), np.dtype(variable.dtype)))

@@ -10,8 +10,7 @@ from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
 from solver.io import SERIES, RunDirectory, list_snapshots, read_slices
-from solver.reading.datasets import records_dataset, series_dataset
-from solver.reading.lazy_snapshots import snapshots_dataset
+from solver.reading.datasets import records_dataset, series_dataset, snapshots_dataset
 from solver.reading.optional import needed
 from solver.reading.outcome import RunStatus, refuse_ensemble, run_status
 

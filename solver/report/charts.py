@@ -12,11 +12,11 @@ import numpy as np
 from solver.pictures import Recorded
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
 from solver.pictures.number_table import number_lines
+from solver.pictures.panels import chosen_times
 from solver.pictures.records import DEVIATIONS, array_columns
 from solver.pictures.series import ZERO, error_sizes, since_start, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
-from solver.pictures.times import chosen_times
 from solver.report.html import Html, element, table
 
 DIGITS = 6

@@ -17,8 +17,8 @@ from solver.pictures.drawn_slices import (
     plane_of,
     slice_caption,
 )
+from solver.pictures.panels import chosen_times
 from solver.pictures.style import PAGE, style
-from solver.pictures.times import chosen_times
 from solver.reading.optional import is_installed
 from solver.report.html import Html, element, picture
 

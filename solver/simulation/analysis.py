@@ -1,145 +1,123 @@
-"""A thread that carries out outputs on devices of their own, in the process of the devices that step."""
+"""Outputs that a group of devices carries out while the others step.
+
+At a pause the state is copied to the devices that analyse, piece by piece, and stepping continues. Outputs and
+checkpoints are written from there, by a thread (`analysis_by_thread`) or by other processes (`analysis_by_processes`).
+Stepping waits only while the outputs of two earlier states are unfinished. The devices that step carry out outputs that
+declare `keeps_bits` before stepping continues.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
 
+import jax
 from jax.sharding import Mesh
 
-from solver.io import Writer
+from solver.cluster import Watchdog, processes_of
+from solver.loop import BlowUp
 from solver.outputs.output import Output, Run
-from solver.simulation.output_list import OutputList
-from solver.steppers import hand_over
+from solver.simulation.analysis_by_processes import ProcessAnalysis
+from solver.simulation.analysis_by_thread import Ending, ThreadAnalysis
+from solver.simulation.output_list import OutputList, write_each
+from solver.simulation.pauses import Listener, Pause, WriteOutputs
+from solver.simulation.simulation import Simulation
 from solver.steppers.state import State
-
-MAX_BEHIND = 2  # states that are handed over and not done with; each takes its memory on the devices that analyse
-
-
-@dataclass(frozen=True)
-class Task:
-    """Outputs to write of one state.
-
-    Args:
-        state: state on the devices that analyse.
-        due: outputs other than checkpoints.
-        checkpoint: True if a checkpoint is due too.
-    """
-
-    state: State
-    due: Sequence[Output]
-    checkpoint: bool
+from solver.stop import StopRequest
 
 
-@dataclass(frozen=True)
-class Ending:
-    """End of a run, as the devices that analyse need to know it.
-
-    Args:
-        how: `finished`, `stopped` early, `blown up` or `failed`.
-        message: message of a blow-up.
-    """
-
-    how: str
-    message: str = ""
-
-
-class Analysis:
-    """Writes outputs and checkpoints of the states given to `take`, in their order, in a thread of its own.
-
-    After an output has failed, later states are dropped, and the next call of `take` or `wait` raises its error.
-
-    Args:
-        run: the run as the outputs of the devices that step receive it.
-        outputs: outputs of the run.
-        mesh: mesh of the devices that analyse.
-    """
-
-    def __init__(self, run: Run, outputs: OutputList, mesh: Mesh) -> None:
-        self._run, self._outputs, self._mesh = run, outputs, mesh
-        self._there = replace(run, equation=run.equation.on_mesh(mesh), writer=Writer())
-        self._room = threading.Semaphore(MAX_BEHIND)
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._failure: BaseException | None = None
-        self._compiled: set[str] = set()
-        self._thread = threading.Thread(target=self._work, name="slabwave-analysis", daemon=True)
-        self._thread.start()
+class Analysis(Protocol):
+    """Carries out outputs of the states it is given: `ThreadAnalysis` or `ProcessAnalysis`."""
 
     def take(self, state: State, due: Sequence[Output], *, checkpoint: bool) -> None:
-        """Take a state to analyse, once fewer than `MAX_BEHIND` are unfinished. Its buffers may then be used again.
-
-        Raises:
-            Exception: the error of an output of an earlier state.
-        """
-        self._take_room(1)
-        if self._failure is not None:
-            self._room.release()
-            raise self._failure
-        self._tasks.put(Task(hand_over(state, self._run.equation, self._mesh), due, checkpoint))
+        """Give a state to the devices that analyse."""
 
     def wait(self) -> None:
-        """Wait until all outputs of the states taken so far are on the disk.
-
-        Raises:
-            Exception: the error of an output.
-        """
-        self._take_room(MAX_BEHIND)
-        self._room.release(MAX_BEHIND)
-        self.raise_failure()
-
-    def close(self, ending: Ending | None) -> None:
-        """Wait for the outputs of all states taken, and end the thread. Raises no error of an output; `wait` does so.
-
-        Args:
-            ending: end of the run; None leaves the thread running, since the process that ends the run does not wait.
-        """
-        self._tasks.put(None)
-        if ending is not None:
-            with self._run.writer.while_waiting():
-                self._thread.join()
-            self._there.writer.close()
+        """Wait until all outputs of the states taken so far are on the disk."""
 
     def raise_failure(self) -> None:
         """Raises the error of an output, if there is one."""
-        if self._failure is not None:
-            raise self._failure
 
-    def _take_room(self, states: int) -> None:
-        began = time.monotonic()
-        with self._run.writer.while_waiting():
-            for _ in range(states):
-                self._room.acquire()
-        self._run.writer.held_up += time.monotonic() - began
+    def close(self, ending: Ending | None) -> None:
+        """End the analysis, after all outputs of the states taken are on the disk; at once if the ending is None."""
 
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            began = time.monotonic()
-            try:
-                if self._failure is None and not self._run.writer.abandoned:
-                    self._carry_out(task)
-            except BaseException as error:  # whatever it is ends the run, which would wait for this thread for ever
-                self._failure = error
-            self._note_time(task, time.monotonic() - began)
-            del task  # its memory is for the next
-            self._room.release()
 
-    def _carry_out(self, task: Task) -> None:
-        there = self._there
-        for output in task.due:
-            output.write(there, task.state)
-        if task.checkpoint:
-            self._run.writer.wait_in_thread()  # what the devices that step wrote before is on the disk too
-            self._outputs.checkpoint(there, task.state)
-        there.writer.end_pause()
-        there.writer.wait()
+@dataclass
+class WriteOrSend:
+    """Writes outputs that keep the bits of the devices that step, and sends the state to `analysis` for all others.
 
-    def _note_time(self, task: Task, seconds: float) -> None:
-        """Record the time of a task for the clock of the run: some tasks may have to be done before the run can end."""
-        writer, names = self._run.writer, {output.name for output in task.due}
-        if names <= self._compiled:
-            writer.slowest = max(writer.slowest, (MAX_BEHIND + 1) * seconds)
-        self._compiled |= names  # an output compiles its programs when it is first carried out
-        writer.checkpoint = max(writer.checkpoint, self._there.writer.checkpoint)
+    Attributes:
+        how: end of the run, as in `Ending.how`, according to the last pause.
+    """
+
+    run: Run
+    outputs: OutputList
+    watchdog: Watchdog
+    analysis: Analysis
+    how: str = field(default="failed", init=False)
+
+    def at_pause(self, pause: Pause) -> None:
+        self.analysis.raise_failure()
+        with jax.profiler.TraceAnnotation("outputs"):
+            self._write(pause)
+        self.run.writer.end_pause()
+        if pause.is_last:
+            self.run.writer.wait()
+            self.analysis.wait()
+            self.how = "finished" if pause.done else "stopped"
+
+    def _write(self, pause: Pause) -> None:
+        state, start, end = pause.state, not pause.moved, pause.done
+        due, checkpoint = [], False
+        if not pause.resumed:  # a state of a checkpoint was written by the run before
+            due = self.outputs.due(state, start=start, end=end)
+            checkpoint = self.outputs.checkpoints.is_due(state, start=start, end=end)
+        write_each([output for output in due if output.keeps_bits], self.run, state, self.watchdog)
+        sent, checkpoint = [output for output in due if not output.keeps_bits], checkpoint or pause.stopping
+        if sent or checkpoint:
+            self.analysis.take(state, sent, checkpoint=checkpoint)
+
+
+@contextmanager
+def output_listener(
+    simulation: Simulation,
+    run: Run,
+    resumed_at: int | None,
+    request: StopRequest,
+    watchdog: Watchdog,
+    is_stepping: Callable[[], bool],
+) -> Iterator[Listener]:
+    """Who writes the outputs of a run at its pauses, once their files are prepared; all is written when it ends.
+
+    Args:
+        simulation, run, request, watchdog: parts of the run.
+        resumed_at: step of the checkpoint that it continues from, if it does.
+        is_stepping: True while it takes steps: after a failure there other processes may be gone, and nothing is
+            waited for.
+    """
+    outputs, mesh = simulation.outputs, simulation.analyse
+    if not isinstance(mesh, Mesh):
+        outputs.open(run, resumed_at)
+        yield WriteOutputs(run, outputs, watchdog)
+        return
+    analysis: Analysis
+    if processes_of(mesh) != (jax.process_index(),):
+        analysis = ProcessAnalysis(run, outputs, mesh, resumed_at, request)
+    else:
+        outputs.open(run, resumed_at)
+        analysis = ThreadAnalysis(run, outputs, mesh)
+    listener = WriteOrSend(run, outputs, watchdog, analysis)
+    ending: Ending | None = None
+    try:
+        yield listener
+        ending = Ending(listener.how)
+    except BlowUp as error:
+        ending = Ending("blown up", str(error))
+        raise
+    except Exception:
+        ending = None if is_stepping() else Ending("failed")
+        raise
+    finally:
+        analysis.close(ending)

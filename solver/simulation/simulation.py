@@ -1,4 +1,4 @@
-"""A run as one value."""
+"""A run as one value, with the limits that end it early."""
 
 from __future__ import annotations
 
@@ -6,17 +6,44 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from solver.config import STALL_SECONDS
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer, WritingThread
 from solver.loop import Course, StepControl, check_step_control
 from solver.mesh import AnyMesh
 from solver.outputs.output import Run
-from solver.simulation.limits import Limits
 from solver.simulation.output_list import OutputList
 from solver.simulation.pauses import Listener
 from solver.spaces import NotInSpace
 from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits that end a run early.
+
+    Args:
+        time_limit: seconds after the start of the process before which the run is to have stopped, with a checkpoint.
+        stall: seconds without a step after which it is given up.
+        energy: half the mean square of all fields beyond which the solution counts as blown up.
+
+    Raises:
+        ValueError: one that is not positive.
+    """
+
+    time_limit: float | None = None
+    stall: float = STALL_SECONDS
+    energy: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("wall_limit", self.time_limit),
+            ("stall_limit", self.stall),
+            ("energy_limit", self.energy),
+        ):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} = {value}: a positive number is needed")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from solver.cluster import LOGGER, Watchdog, is_first, largest
 from solver.io import RunLock, Writer, WritingThread, duration
 from solver.loop import BlowUp, Course
 from solver.outputs.output import Run
-from solver.simulation.apart import output_listener
+from solver.simulation.analysis import output_listener
 from solver.simulation.first_state import first_state, log_rounding
 from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.pauses import (

@@ -1,11 +1,13 @@
-"""Base class of validation cases, and the numbers that they compare."""
+"""Base class of validation cases, the numbers that they compare, and the table of these."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, ClassVar
 
 import jax
@@ -14,7 +16,7 @@ from solver.assemble import run
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
-from solver.loop import step_control
+from solver.loop import BlowUp, step_control
 from solver.mesh import device_mesh
 from solver.outputs import Checkpoints
 from solver.simulation import Simulation
@@ -23,6 +25,7 @@ from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
 
 STEPS_BETWEEN = 200  # checkpoints: some minutes of the largest case, 256³ on two cores
+HEAD = ("| case | quantity | here | known | within | | source |\n", "|---|---|---|---|---|---|---|\n")
 
 
 @dataclass(frozen=True)
@@ -134,3 +137,29 @@ def series_of(equation: AnyEquation, state: State) -> dict[str, float]:
 
 
 _series = compiled(lambda equation, fields: equation.series(fields, 0.0))
+
+
+def judge(case: Case) -> tuple[list[Finding], float]:
+    """Findings of a case, and the seconds that it took. A blow-up becomes a finding that does not hold."""
+    began = monotonic()
+    try:
+        findings = case.run()
+    except BlowUp as error:
+        findings = [Finding(f"blew up: {error}", math.nan, math.nan, 0.0, "")]
+    return findings, monotonic() - began
+
+
+def table(name: str, findings: Iterable[Finding]) -> list[str]:
+    """Rows of one case, in Markdown."""
+    return [_row(name, finding) for finding in findings]
+
+
+def _row(name: str, finding: Finding) -> str:
+    numbers = f"{finding.computed:.6g} | {finding.expected:.6g} | {finding.within:.2g}"
+    verdict = "ok" if finding.holds else "FAILS"
+    return f"| {name} | {_cell(finding.quantity)} | {numbers} | {verdict} | {_cell(finding.source)} |"
+
+
+def _cell(text: str) -> str:
+    """A text within a row, which a bar would end."""
+    return text.replace("|", r"\|")

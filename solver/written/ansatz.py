@@ -16,7 +16,7 @@ import numpy as np
 
 from solver.written.dictionary import Dictionary, Inner, joined, rank
 from solver.written.elimination import Reduced
-from solver.written.parameters import Lengths, apart, holds_parameters, inner_constants, order_of
+from solver.written.parameters import Lengths, holds_parameters, inner_constants, order_and_rest, order_of
 from solver.written.problem import Problem
 from solver.written.samples import Samples, draw
 from solver.written.symbols import derivative_of
@@ -140,7 +140,7 @@ class Ansatz:
 
     def _kinds(self, term: Term) -> list[tuple[float, Node, tuple[Node, ...], bool]]:
         """Order, operator and constants that a product for a term may have, and whether the order is exact."""
-        (number, operator), factors = apart(term.symbol), self._factors(term)
+        (number, operator), factors = order_and_rest(term.symbol), self._factors(term)
         order, is_exact = number + sum(inner.order for inner in factors), all(inner.is_homogeneous for inner in factors)
         if not self.is_parametric:
             return [(order, operator, term.weight.constants, is_exact)]

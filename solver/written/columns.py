@@ -28,7 +28,7 @@ from solver.written.tree import (
     Slot,
     Sum,
 )
-from solver.written.values import apart, refuse_both_kinds, refuse_complex_of_real
+from solver.written.values import complex_among_real, refuse_both_kinds, refuse_complex_of_real
 from solver.written.vocabulary import COORDINATES, DERIVATIVES, EXTREMES, OPERATORS, POINTWISE
 
 Mean: TypeAlias = "tuple[Square, ...] | Plan[str]"  # without transforms where it is a quadratic form
@@ -209,7 +209,7 @@ def _mean(density: Node, reduced: Reduced) -> Mean:
     squares = squares_of(density, reduced)
     if squares is not None:
         return squares
-    plan = plan_as_written({"": density}, reduced.system.fields, apart(reduced.system))
+    plan = plan_as_written({"": density}, reduced.system.fields, complex_among_real(reduced.system))
     refuse_complex_of_real(plan, reduced.system)
     refuse_both_kinds(map(plan.without_slots, plan.inner), reduced.system)
     return plan

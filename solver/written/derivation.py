@@ -30,13 +30,13 @@ from solver.written.parse import read_expression
 from solver.written.plan import Plan, plan_as_written
 from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
-from solver.written.stored import keep_to, kept, text_to_keep
+from solver.written.stored import keep_to, known_plan, text_to_keep
 from solver.written.system import System, insert
 from solver.written.text import AS_WRITTEN, FEWEST, Text
 from solver.written.tree import Node, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import (
-    apart,
+    complex_among_real,
     names_outside,
     numbers_of_real,
     refuse_both_kinds,
@@ -47,8 +47,10 @@ from solver.written.variants import columns_that_fit
 from solver.written.vocabulary import nearest
 
 PLANNED: dict[str, Callable[[Reduced], Plan[Row]]] = {
-    FEWEST: lambda reduced: kept(reduced, cheapest_plan),
-    AS_WRITTEN: lambda reduced: plan_as_written(reduced.rest, reduced.system.fields, apart(reduced.system)),
+    FEWEST: lambda reduced: known_plan(reduced, cheapest_plan),
+    AS_WRITTEN: lambda reduced: plan_as_written(
+        reduced.rest, reduced.system.fields, complex_among_real(reduced.system)
+    ),
 }
 
 

@@ -170,16 +170,16 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
         WrittenError: an unknown that no equation determines or that is in a product without being diagnosed, or a
             constraint that is not linear in the fields.
     """
-    apart, kinds = arranged(system, dimensions), system.kinds
+    arranged_system, kinds = arranged(system, dimensions), system.kinds
     scalars = {
         name: tuple(dict.fromkeys(written_out(Name(name), kinds, dimensions).entries.values())) for name in kinds
     }
     fields = tuple(scalar for name in system.fields for scalar in scalars[name])
     unknowns = tuple(scalar for name in system.unknowns for scalar in scalars[name])
     moving = {*system.fields, *system.unknowns}
-    given = linear_part(apart.constraints, moving)
+    given = linear_part(arranged_system.constraints, moving)
     diagnosed, kept, undetermined = _diagnosed(system, given, fields, unknowns, dimensions)
-    right = {row: replaced(node, diagnosed) for row, node in apart.right.items()}
+    right = {row: replaced(node, diagnosed) for row, node in arranged_system.right.items()}
     part = linear_part(right, {*system.fields, *(named(scalar) for scalar in undetermined)})
     _refuse_multipliers_in_products(system, part.rest, undetermined)
     reduced = Reduced(
@@ -190,7 +190,7 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
         linear={key: symbol for key, symbol in part.symbols.items() if key[1] in fields},
         rest=part.rest,
         left_out=part.left_out,
-        mass=apart.mass,
+        mass=arranged_system.mass,
         gradients={key: symbol for key, symbol in part.symbols.items() if key[1] in undetermined},
         constraints=kept,
         diagnosed=diagnosed,

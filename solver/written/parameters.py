@@ -67,17 +67,19 @@ def _constants(part: Node) -> list[tuple[tuple[Node, ...], int]]:
             terms = summed
         case _:
             return []
-    monomials = [(weight_of(rest).constants, order) for order, rest in map(apart, terms) if not holds_operator(rest)]
+    monomials = [
+        (weight_of(rest).constants, order) for order, rest in map(order_and_rest, terms) if not holds_operator(rest)
+    ]
     whole = max((order for constants, order in monomials if not constants), default=0)
     return [(constants, whole - order) for constants, order in monomials if constants]
 
 
-def apart(symbol: Node) -> tuple[int, Node]:
+def order_and_rest(symbol: Node) -> tuple[int, Node]:
     """The number of derivatives in a symbol, and the symbol without them."""
     layer = outermost(symbol, ())
     if layer is None:
         return 0, symbol
-    order, rest = apart(layer.of)
+    order, rest = order_and_rest(layer.of)
     match symbol:
         case Derivative():
             return order + 1, rest

@@ -66,7 +66,7 @@ class Plan(Generic[Row]):
         return levels
 
 
-def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Collection[str] = ()) -> Plan[Row]:
+def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], separate: Collection[str] = ()) -> Plan[Row]:
     """The plan that does what is in the text: no identity is used, so that aliasing is the text's, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
@@ -75,9 +75,9 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Co
     Args:
         rows: the right-hand sides, written out in components.
         fields: names of what they are functions of: fields and unknowns.
-        apart: the fields that no inner field holds together with others: complex fields among real ones.
+        separate: the fields that no inner field holds together with others: complex fields among real ones.
     """
-    planner = Planner(fields, apart)
+    planner = Planner(fields, separate)
     in_modes = {row: planner.in_modes(node) for row, node in rows.items()}
     return Plan(tuple(planner.inner), tuple(planner.products), in_modes)
 
@@ -85,8 +85,8 @@ def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], apart: Co
 class Planner:
     """Numbers inner fields and products, in the order in which they are met."""
 
-    def __init__(self, fields: Collection[str], apart: Collection[str] = ()) -> None:
-        self.fields, self.apart = fields, apart
+    def __init__(self, fields: Collection[str], separate: Collection[str] = ()) -> None:
+        self.fields, self.separate = fields, separate
         self.inner: dict[Node, int] = {}
         self.products: dict[Node, int] = {}
 
@@ -127,10 +127,10 @@ class Planner:
 
     def sum_in_modes(self, terms: tuple[Node, ...]) -> Node:
         """A sum whose terms at the points are one product."""
-        apart = [term for term in terms if self.is_spectral(term) or self.has_operator(term)]
-        together = [term for term in terms if term not in apart]
+        in_modes = [term for term in terms if self.is_spectral(term) or self.has_operator(term)]
+        together = [term for term in terms if term not in in_modes]
         if len(together) > 1:
-            return plus([*map(self.in_modes, apart), self.as_product(plus(map(self.at_points, together)))])
+            return plus([*map(self.in_modes, in_modes), self.as_product(plus(map(self.at_points, together)))])
         return plus(map(self.in_modes, terms))
 
     def at_points(self, node: Node) -> Node:
@@ -142,8 +142,8 @@ class Planner:
         return node.map_children(self.at_points)
 
     def is_apart(self, node: Node) -> bool:
-        """True if a node holds a field that stands apart."""
-        return not node.names.isdisjoint(self.apart)
+        """True if a node holds a separate field."""
+        return not node.names.isdisjoint(self.separate)
 
     def as_inner(self, node: Node) -> Node:
         """An inner field; signs and constants stay at the points, so that equal fields are one."""

@@ -48,7 +48,7 @@ def keep_to(text: str) -> bool:
     return differs
 
 
-def kept(reduced: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
+def known_plan(reduced: Reduced, search: Callable[[Reduced], Plan[Row]]) -> Plan[Row]:
     """The plan of a system: one that is known, or else the one that a search finds, which is known from then on."""
     known = key_of(reduced)
     names = numbered(reduced)

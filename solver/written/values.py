@@ -32,7 +32,7 @@ class Forms:
     products: Mapping[bool, frozenset[int]]
 
 
-def apart(system: System) -> Collection[str]:
+def complex_among_real(system: System) -> Collection[str]:
     """The complex fields, where there are real ones too."""
     return system.complex_names if system.is_mixed else ()
 

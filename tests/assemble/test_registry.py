@@ -353,7 +353,7 @@ def test_a_grid_that_no_memory_holds_is_refused_and_leaves_no_directory(tmp_path
 
 @pytest.mark.slow
 def test_check_compares_the_plan_with_the_machine(capsys, monkeypatch):
-    monkeypatch.setattr("solver.cli.planned.machine_memory", lambda: 2**30)
+    monkeypatch.setattr("solver.cli.estimate_lines.machine_memory", lambda: 2**30)
     assert main(["check", str(cases()["taylor-green-512"]), "--devices", "4"]) == 0
     assert "# this machine: 1 GiB, is not enough for" in capsys.readouterr().out
 

@@ -15,6 +15,7 @@ MANY = """
 members = 4
 draw = { "initial.amplitude" = { uniform = [1.0, 2.0] } }
 """
+SWEEP = "ensemble.sweep={'equation.viscosity'=[0.01,0.02]}"
 
 
 @pytest.fixture(autouse=True)
@@ -58,48 +59,36 @@ def test_the_platform_chooses_the_site(capsys):
     assert "devices.platform=gpu" in text
 
 
-def test_a_scan_is_read_beside_overrides(capsys):
+def test_an_override_makes_an_ensemble_for_an_array_of_jobs(capsys):
+    sweep = 'ensemble.sweep."equation.viscosity"=[1e-3, 2e-3]'
     code, text, _ = submit(
-        capsys, FLOW, "--nodes", 1, "--dry-run", "--scan", "equation.viscosity=1e-3,2e-3", "time.end=3",
-        "output.directory=out/x",
-    )  # fmt: skip
+        capsys, FLOW, "--nodes", 1, "--dry-run", "--jobs", 2, sweep, "time.end=3", "output.directory=out/x"
+    )
     assert code == 0
     assert "#SBATCH --array=0-1" in text
-    sweep = """'ensemble.sweep."equation.viscosity"=[1e-3, 2e-3]'"""
     share = '--jobs 2 --job "$SLURM_ARRAY_TASK_ID"'
-    assert f"set -- {FLOW} time.end=3 output.directory=out/x {sweep} {share}" in text.splitlines()
+    assert f"set -- {FLOW} '{sweep}' time.end=3 output.directory=out/x {share}" in text.splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "jobs"),
-    [
-        (["--jobs", 3], 3),
-        (["--scan", "equation.viscosity=1,2", "--scan", "random.seed=1,2"], 4),
-        (["--scan", "equation.viscosity=1,2", "--jobs", 5], 5),
-        (["--scan", "equation.viscosity=1,2", "ensemble.together=4"], 2),
-        (["--scan", "equation.viscosity=1,2", "ensemble.together=8"], 1),
-    ],
-)
+@pytest.mark.parametrize(("words", "jobs"), [([], 3), (['ensemble.sweep."equation.viscosity"=[1,2]'], 5)])
 def test_jobs_share_the_members_of_an_ensemble(capsys, tmp_path, words, jobs):
-    """By default of a scan as many as combinations, but no more than batches."""
     run_file = tmp_path / "many.toml"
     run_file.write_text(Path(FLOW).read_text() + MANY)
-    code, text, error = submit(capsys, run_file, "--nodes", 1, "--dry-run", *words)
+    code, text, error = submit(capsys, run_file, "--nodes", 1, "--dry-run", "--jobs", jobs, *words)
     assert code == 0, error
     assert f"#SBATCH --array=0-{jobs - 1}" in text.splitlines()
     assert f' --jobs {jobs} --job "$SLURM_ARRAY_TASK_ID"\n' in text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [[], ["--scan", "equation.viscosity=0.01,0.02"]], ids=["run", "scan"])
+@pytest.mark.parametrize("words", [[], ["--jobs", 2, SWEEP]], ids=["run", "ensemble"])
 def test_a_directory_with_another_run_is_refused(capsys, tmp_path, words):
     """The job would find that out too, once it had waited in the queue."""
     folder = tmp_path / "member-0001" if words else tmp_path
     folder.mkdir(exist_ok=True)
     if words:
-        sweep = "ensemble.sweep={'equation.viscosity'=[0.01,0.02]}"
-        (tmp_path / "config.toml").write_text(assemble.read_run_file(FLOW, [sweep]).to_toml())
+        (tmp_path / "config.toml").write_text(assemble.read_run_file(FLOW, [SWEEP]).to_toml())
     (folder / "config.toml").write_text(assemble.read_run_file(FLOW, ["equation.viscosity=0.5"]).to_toml())
     code, _, error = submit(capsys, FLOW, "--nodes", 1, "--dry-run", *words, f"output.directory={tmp_path}")
     assert code == 2
@@ -108,7 +97,7 @@ def test_a_directory_with_another_run_is_refused(capsys, tmp_path, words):
 
 REFUSED = {
     "a wrong run file": (["time.stop=1"], "time.stop: unknown key"),
-    "one wrong value of a scan": (["--scan", "equation.viscosity=1e-3,-1"], "viscosity"),
+    "one wrong value of a sweep": (["ensemble.sweep={'equation.viscosity'=[1e-3,-1]}"], "viscosity"),
     "too many devices": (["--nodes", "100", "--site", "cuda"], r"possible are 1 to 43.*; --nodes 1 to 10 can"),
     "too many processes": (["--nodes", "50"], "--nodes 50: .*possible are 1 to 43"),
     "groups on part of the processes": (
@@ -125,21 +114,11 @@ REFUSED = {
     "seconds beyond a minute": (["--time", "99:99"], "--time 99:99: HH:MM:SS is needed"),
     "hours beyond a day": (["--time", "1-24:00:00"], "--time 1-24:00:00: HH:MM:SS is needed"),
     "a key with two values": (["time.end=1", "time.end=2"], "'time.end=1' and 'time.end=2': one key with two values"),
-    "a key scanned twice": (["--scan", "time.end=1,2", "--scan", "time.end=3"], "--scan time.end: given twice"),
-    "a key scanned and set": (["--scan", "time.end=1,2", "time.end=3"], "time.end: an override gives all members"),
-    "a key scanned and drawn": (
-        ["--scan", "random.seed=1,2", "ensemble.draw={'random.seed'='member'}"], "--scan random.seed: ensemble.draw",
-    ),
-    "a key scanned and swept": (
-        ["--scan", "time.end=1,2", "ensemble.sweep={'time.end'=[3]}"], "--scan time.end: ensemble.sweep has this key",
-    ),
-    "a scan beside a zip": (["--scan", "time.end=1,2", "ensemble.combine=zip"], "ensemble.combine = 'product'"),
-    "a scan of the directory": (["--scan", "output.directory=a,b"], "'output.directory': a key of the run file"),
-    "no jobs": (["--scan", "time.end=1,2", "--jobs", "0"], "--jobs 0: 1 or more is needed"),
+    "no jobs": ([SWEEP, "--jobs", "0"], "--jobs 0: 1 or more is needed"),
     "jobs of one run": (["--jobs", "2"], r"--jobs 2: the run file has no members .*; \[ensemble\] is needed"),
-    "more jobs than members": (["--scan", "time.end=1,2", "--jobs", "3"], "--jobs 3: 2 members are enough for 2"),
+    "more jobs than members": ([SWEEP, "--jobs", "3"], "--jobs 3: 2 members are enough for 2"),
     "more jobs than batches": (
-        ["--scan", "time.end=1,2,3", "--jobs", "3", "ensemble.together=2"],
+        ["ensemble.sweep={'time.end'=[1,2,3]}", "--jobs", "3", "ensemble.together=2"],
         "--jobs 3: 3 members in batches of ensemble.together = 2 are enough for 2 at most",
     ),
     "no cores": (["--cpus-per-task", "0"], "--cpus-per-task 0: 1 or more is needed"),

@@ -49,7 +49,7 @@ def test_points_of_half_of_the_modes(points, precision):
 @pytest.mark.parametrize("dealias", ["two-thirds", "three-halves", "none"])
 @pytest.mark.parametrize("shape", [(12, 10), (8, 6, 12), (6, 8, 9)], ids=str)
 def test_no_inverse_fft_but_of_odd_lengths(shape, dealias):
-    """Inverse FFTs cost passes more on GPUs (`solver.plan.program`): the last one, to real values, is none either."""
+    """Inverse FFTs cost more passes on GPUs (`estimate.program`): the last one, to real values, is none either."""
     if dealias == "three-halves" and shape[-1] % 2:
         pytest.skip("three-halves needs even sides")
     layout = Layout(shape, dealias)

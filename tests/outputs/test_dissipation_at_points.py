@@ -1,12 +1,12 @@
 """What viscosity takes away at the points, of flows without divergence and with it."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import solver as sw
-from solver.dynamics.derived import derived_quantities
-from solver.dynamics.dissipation import dissipates, kinematic_viscosity
+from solver.dynamics.derived import derived_quantities, dissipates, kinematic_viscosity
 
 NU = 0.1
 FLOWS = {
@@ -37,6 +37,16 @@ def test_its_mean_is_what_the_energy_loses(make_grid, name):
     fields = equation.from_physical(values)
     made = derived_quantities(equation)["dissipation"].make(fields)
     np.testing.assert_allclose(np.mean(made), lost, rtol=1e-12)
+
+
+def test_scales_of_a_gas_in_a_program_that_takes_the_viscosity(make_grid):
+    """As a run computes them: the numbers of an equation are arguments of its programs."""
+    grid = make_grid((16, 12), devices=2)
+    gas = lambda nu: sw.equations.IsothermalFlow(grid, viscosity=nu)  # noqa: E731
+    u, log_density = sw.sample(gradient, grid), jnp.zeros((1, 16, 12))
+    fields = gas(NU).from_physical({"velocity": u, "log_density": log_density})
+    scales = jax.jit(lambda nu: sw.outputs.Scales().values(gas(nu), fields))(NU)
+    np.testing.assert_allclose(scales["dissipation"], FLOWS["isothermal-flow"][1], rtol=1e-12)
 
 
 def means(equation, fields):

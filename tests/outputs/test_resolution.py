@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import solver as sw
-from solver.outputs.resolution import tails, unresolved
+from solver.outputs.health import tails, unresolved
 
 
 def warnings(directory):

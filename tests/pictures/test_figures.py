@@ -26,9 +26,9 @@ from solver.pictures import (
 )
 from solver.pictures.drawn_slices import draw_slices, draw_snapshots, panels_of, plane_of
 from solver.pictures.interpolation import Side
+from solver.pictures.panels import chosen_times
 from solver.pictures.style import unit
 from solver.pictures.ticks import few_ticks
-from solver.pictures.times import chosen_times
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 

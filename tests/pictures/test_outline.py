@@ -12,7 +12,7 @@ from solver.pictures import View
 from solver.pictures.drawn_parts import draw_parts
 from solver.pictures.drawn_slices import draw_slices, figure_of
 from solver.pictures.film import frames
-from solver.pictures.outline import NAME
+from solver.pictures.slices import OUTLINE
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -39,7 +39,7 @@ def outlines(figure):
     """Points of the outlines of each image, without those that close a line."""
     found = []
     for axis in figure.axes:
-        lines = [lines for lines in axis.collections if lines.get_label() == NAME] if axis.images else []
+        lines = [lines for lines in axis.collections if lines.get_label() == OUTLINE] if axis.images else []
         assert len(lines) <= 1
         found += [np.concatenate([path.vertices for path in one.get_paths()]) for one in lines]
     return found

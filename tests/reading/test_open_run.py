@@ -43,7 +43,7 @@ def test_spectra_have_axes_with_units(finished):
 def test_snapshots_are_read_where_they_are_asked_for(finished, monkeypatch, with_dask):
     if with_dask:
         pytest.importorskip("dask", reason="dask is not installed")
-    monkeypatch.setattr("solver.reading.lazy_snapshots.is_installed", lambda name: with_dask)
+    monkeypatch.setattr("solver.reading.datasets.is_installed", lambda name: with_dask)
     read = []
     values = sw.io.Snapshot.values
     monkeypatch.setattr(
@@ -68,7 +68,7 @@ def test_snapshots_are_read_where_they_are_asked_for(finished, monkeypatch, with
 
 
 def test_an_index_backwards_is_turned_round(finished, monkeypatch):
-    monkeypatch.setattr("solver.reading.lazy_snapshots.is_installed", lambda name: False)
+    monkeypatch.setattr("solver.reading.datasets.is_installed", lambda name: False)
     velocity = sw.open_run(finished).snapshots["velocity"]
     whole = velocity.values
     for index in ((1, slice(None, None, -1)), (slice(3, 0, -2), 2, slice(10, 2, -3)), (slice(None), 0, slice(0, 0))):

@@ -18,7 +18,7 @@ from solver.io import RunDirectory
 from solver.loop import BlowUp
 from solver.outputs.output import Run
 from solver.simulation import OutputList
-from solver.simulation.analysis import Analysis, Ending
+from solver.simulation.analysis_by_thread import Ending, ThreadAnalysis
 
 SECONDS = 20.0  # that no wait of a test may last
 GROUPS = {"step": sw.device_mesh([0, 1, 2]), "analyse": sw.device_mesh([3, 4])}
@@ -122,7 +122,7 @@ def test_stepping_goes_on_while_an_output_is_carried_out(flow, first, tmp_path):
 @pytest.fixture
 def analysis(flow, tmp_path):
     run = Run(flow[0], RunDirectory(tmp_path / "run"), sw.FixedStep(0.01), 1.0)
-    made = Analysis(run, OutputList.of([]), GROUPS["analyse"])
+    made = ThreadAnalysis(run, OutputList.of([]), GROUPS["analyse"])
     yield made
     Waiting.told.set()
     made.close(Ending("finished"))

@@ -198,9 +198,11 @@ def test_a_chain_continues_the_run_job_by_job(slurm, tmp_path):
     slurm.wait(second, ENDED)
 
 
-def test_a_scan_is_an_ensemble_that_an_array_of_jobs_shares(slurm, tmp_path):
+def test_an_array_of_jobs_shares_the_members_of_an_ensemble(slurm, tmp_path):
     """Both jobs start at one time; the one that is stopped is queued again, and goes on with its own member."""
-    (job,) = submit(slurm, tmp_path, "time.end=2", "--scan", "equation.wall_width=0.1,0.2", nodes=1)
+    (job,) = submit(
+        slurm, tmp_path, "time.end=2", "--jobs", "2", 'ensemble.sweep."equation.wall_width"=[0.1, 0.2]', nodes=1
+    )
     members = [tmp_path / "run" / f"member-{number:04d}" for number in range(2)]
     wait_for(lambda: (members[1] / "checkpoints" / "step-00000010").exists())
     slurm.run("scancel", "--signal=USR1", f"{job}_1")

@@ -1,4 +1,4 @@
-"""Sites, scans and the text of batch scripts; `bash` itself reads what is quoted for it."""
+"""Sites and the text of batch scripts; `bash` itself reads what is quoted for it."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 from helpers import refused_in_one_line
 
 from solver.config import ConfigError
-from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scan, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Site, read_site, script, sites
 from solver.submit.script import PLACE
 from solver.submit.site import slurm_folder
 
@@ -79,24 +79,6 @@ def test_a_site_that_is_not_there(tmp_path):
         read_site(str(tmp_path / "none.toml"))
 
 
-# ---- scans ----
-
-
-def test_scans():
-    assert read_scan("equation.viscosity=1e-3, 2e-3") == Scan("equation.viscosity", ("1e-3", "2e-3"))
-    shapes = read_scan("grid.shape=[16,16],[32,32]")
-    assert shapes.override == 'ensemble.sweep."grid.shape"=[[16,16], [32,32]]'
-    names = read_scan("""initial.name='a,b',"c",d """)
-    assert names.values == ("'a,b'", '"c"', "d")
-    assert names.override == """ensemble.sweep."initial.name"=['a,b', "c", "d"]"""
-
-
-@pytest.mark.parametrize("written", ["equation.viscosity", "viscosity=1", "equation.viscosity=", "a.b=1,,2", "=1"])
-def test_wrong_scans_are_one_line(written):
-    with pytest.raises(ConfigError, match=r"section.key=value,value,… is needed"):
-        read_scan(written)
-
-
 # ---- scripts ----
 
 
@@ -154,7 +136,7 @@ def test_everything_is_quoted(site):
 
 def test_an_element_of_an_array_has_its_share(site):
     place = site('platform = "cpu"\n[environment]\nNOTE = ""')
-    sweep = read_scan("equation.viscosity=1e-3,2e-3").override
+    sweep = 'ensemble.sweep."equation.viscosity"=[1e-3, 2e-3]'
     text = script(Job(place, "run.toml", ("time.end=2", sweep), 1, jobs=2))
     assert "array=0-1" in directives(text)
     words = ["run.toml", "time.end=2", sweep, "--jobs", "2", "--job", "1"]

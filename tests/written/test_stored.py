@@ -11,8 +11,8 @@ from solver.written.stored import (
     FILE,
     KNOWN,
     keep_to,
-    kept,
     key_of,
+    known_plan,
     numbered,
     plan_as_json,
     plan_from_json,
@@ -41,22 +41,22 @@ def test_the_librarys_plans_are_what_a_search_finds():
 
 def test_names_do_not_matter():
     assert key_of(burgers()) == key_of(burgers("velocity", "a"))
-    plan = kept(burgers("velocity", "a"), cheapest_plan)
+    plan = known_plan(burgers("velocity", "a"), cheapest_plan)
     assert plan == cheapest_plan(burgers("velocity", "a"))
 
 
 def test_what_is_kept_is_used_and_not_searched_again():
     reduced = burgers()
-    found = kept(reduced, cheapest_plan)
-    assert kept(reduced, lambda reduced: pytest.fail("searched again")) == found
+    found = known_plan(reduced, cheapest_plan)
+    assert known_plan(reduced, lambda reduced: pytest.fail("searched again")) == found
     text = text_to_keep(reduced)
     other = json.loads(text)
     other["products"][0] = ["Product", other["products"][0], ["Number", {"real": 2.0, "imag": 0.0}]]
     try:
         assert keep_to(json.dumps(other))
-        assert kept(reduced, cheapest_plan) != found
+        assert known_plan(reduced, cheapest_plan) != found
         assert keep_to(text)
-        assert kept(reduced, cheapest_plan) == found
+        assert known_plan(reduced, cheapest_plan) == found
         assert not keep_to(text)
     finally:
         KNOWN.pop(key_of(reduced))

@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     # a target's plug-in looks for its GPUs unless another platform is asked for
     set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
     config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only, prepare=set_up)
-    from solver.cli.planned import derivation_lines, length_lines, memory_lines, plan_lines, steps_of
-    from solver.plan import disk_use, make_plan
+    from solver.cli.estimate_lines import derivation_lines, estimate_lines, length_lines, memory_lines, steps_of
+    from solver.estimate import disk_use, make_estimate
 
     if not has_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
@@ -48,17 +48,17 @@ def run(options: argparse.Namespace) -> int:
     assemble.check_device_count(config, devices)
     target = _target(options, devices) if has_target else None
     run = assemble.abstract_assembly(config, devices)
-    plan = make_plan(run.equation, run.stepper, assemble.dry_run(config, devices))
+    estimate = make_estimate(run.equation, run.stepper, assemble.dry_run(config, devices))
     if target is None:
-        more = memory_lines(plan, devices, _analysis(run))
+        more = memory_lines(estimate, devices, _analysis(run))
     else:
         from solver.cli.target_report import target_report
 
-        more = target_report(run, plan, target)
+        more = target_report(run, estimate, target)
     uses = disk_use(run.outputs.all, run.equation, run.state_shapes(), config.time.end, steps_of(config))
     more = [*more, *length_lines(config, uses)]
     notes = [*_notes(config, devices, has_target), *_warnings(run)]
-    for line in [*notes, *plan_lines(plan), *more, *derivation_lines(run.equation)]:
+    for line in [*notes, *estimate_lines(estimate), *more, *derivation_lines(run.equation)]:
         print(line)
     if options.resolved:
         print(f"\n{config.to_toml()}")
@@ -92,19 +92,19 @@ def _warnings(run: assemble.Assembly) -> list[str]:
 
 
 def _analysis(run: assemble.Assembly) -> Any:
-    """The `solver.plan.AnalysisPlan` of the devices that analyse; None without such devices."""
-    from solver.plan import plan_analysis
+    """The `solver.estimate.AnalysisEstimate` of the devices that analyse; None without such devices."""
+    from solver.estimate import estimate_analysis
 
     if run.analyse is None:
         return None
     there = assemble.Assembly(run.config, run.analyse)
-    return plan_analysis(there.equation, there.outputs.all, there.state_shapes())
+    return estimate_analysis(there.equation, there.outputs.all, there.state_shapes())
 
 
 def _target(options: argparse.Namespace, devices: int) -> Any:
-    """The `solver.plan.Target` that the options describe."""
+    """The `solver.estimate.Target` that the options describe."""
     from solver.doctor import read_report
-    from solver.plan import Target
+    from solver.estimate import Target
 
     measured = None if options.measured is None else read_report(Path(options.measured))
     try:

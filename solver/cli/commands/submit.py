@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from solver import assemble
 from solver.cli.settings import jax_for
 from solver.cli.shares import check_jobs
-from solver.config import Config, ConfigError, apply_override, keys_of, read_toml
+from solver.config import Config, ConfigError
 from solver.config.sections import check_line
 from solver.io import RunDirectory, list_checkpoints
-from solver.submit import DEFAULT_SITES, Job, Scan, Site, read_scans, read_site, script, sites
+from solver.submit import DEFAULT_SITES, Job, Site, read_site, script, sites
 from solver.submit.site import check_word
 
 OVERRIDES = True
-OPTIONS_OF_KEYS = ("--scan",)  # options whose value looks like an override
 # as Slurm reads them: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, …
 TIME = re.compile(r"\d+(:[0-5]\d)?|\d+:[0-5]?\d:[0-5]\d|\d+-([01]?\d|2[0-3])(:[0-5]\d){0,2}")
 
@@ -48,13 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retries", type=int, default=0, metavar="N", help="resume at most N times after a process was killed (0)"
     )
     parser.add_argument(
-        "--scan", action="append", default=[], metavar="KEY=V1,V2,…",
-        help="an ensemble that sweeps these values, shared by an array of jobs; given several times, every combination",
-    )  # fmt: skip
-    parser.add_argument(
         "--jobs", type=int, metavar="N",
-        help="an array of N jobs that share the members of an ensemble; by default one job, of a scan one for each "
-        "combination of its values",
+        help="an array of N jobs that share the members of an ensemble; by default one job",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the script and submit nothing")
 
@@ -62,11 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check run file and site, and submit; prints the job's number, one line for each job of a chain."""
     _check_options(options)
-    scans = read_scans(options.scan)
-    _refuse_keys_of_ensemble(options, scans)
-    overrides = (*options.overrides, *(scan.override for scan in scans))
-    config = assemble.read_run_file(options.file, overrides, continues=_has_checkpoints, prepare=jax_for("auto"))
-    jobs = _jobs(options, config, scans)
+    config = assemble.read_run_file(
+        options.file, options.overrides, continues=_has_checkpoints, prepare=jax_for("auto")
+    )
+    if options.jobs is not None:
+        check_jobs(config, options.jobs)
     _refuse_other_run(config)
     for line in config.dropped:
         print(f"slabwave: {line}", file=sys.stderr)
@@ -79,13 +72,13 @@ def run(options: argparse.Namespace) -> int:
     job = Job(
         site=site,
         file=options.file,
-        overrides=overrides,
+        overrides=tuple(options.overrides),
         nodes=options.nodes,
         time=options.time,
         requeues=options.chain == 1,
         retries=options.retries,
         options=_sbatch_options(options),
-        jobs=jobs,
+        jobs=options.jobs,
         programs=Path(sys.executable).parent,
     )
     text = script(job)
@@ -113,7 +106,7 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError(f"--cpus-per-task {options.cpus_per_task}: 1 or more is needed")
     for name in ("partition", "account", "qos", "output", "mail"):
         _check(f"--{name}", getattr(options, name), check_word)
-    for word in (options.file, *options.scan, *options.overrides):
+    for word in (options.file, *options.overrides):
         _check("the command line", word, check_line)
 
 
@@ -129,40 +122,6 @@ def _sbatch_options(options: argparse.Namespace) -> dict[str, str]:
     mail = {"mail-user": options.mail, "mail-type": "END,FAIL"} if options.mail else {}
     given = {"qos": options.qos, "output": options.output, **mail}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _refuse_keys_of_ensemble(options: argparse.Namespace, scans: Sequence[Scan]) -> None:
-    """Refuse a scan of a key that the ensemble of the run file draws or sweeps, or whose sweep is a zip."""
-    if not scans:
-        return
-    table = read_toml(Path(options.file))
-    for override in options.overrides:
-        apply_override(table, override)
-    ensemble = table.get("ensemble")
-    if not isinstance(ensemble, dict):
-        return
-    if ensemble.get("combine") == "zip":
-        raise ConfigError(
-            "--scan: every value goes with every other; ensemble.combine = 'product' is needed, not 'zip'"
-        )
-    for name in ("draw", "sweep"):
-        own = ensemble.get(name)
-        keys = {keys_of(key) for key in own} if isinstance(own, dict) else set()
-        for scan in scans:
-            if keys_of(scan.key) in keys:
-                raise ConfigError(f"--scan {scan.key}: ensemble.{name} has this key too; one of the two is needed")
-
-
-def _jobs(options: argparse.Namespace, config: Config, scans: Sequence[Scan]) -> int | None:
-    """Number of jobs that share the members; None if one job carries out the run file."""
-    if options.jobs is None and not scans:
-        return None
-    combinations = math.prod(len(scan.values) for scan in scans)
-    jobs: int = combinations if options.jobs is None else options.jobs
-    if options.jobs is None and config.ensemble is not None:
-        jobs = min(jobs, config.ensemble.max_jobs)
-    check_jobs(config, jobs)
-    return jobs
 
 
 def _refuse_other_run(config: Config) -> None:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     from solver.cluster import Launch, available_cores, forced_cpu_devices, set_up_jax
     from solver.validate import cases, judge, table
-    from solver.validate.table import HEAD
+    from solver.validate.case import HEAD
 
     known = cases()
     for name in options.names:

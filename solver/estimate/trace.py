@@ -1,0 +1,156 @@
+"""Transforms, exchanges, bytes and memory of a step, and of the devices that analyse, counted on their own traces.
+
+Nothing is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.budget import with_budget
+from solver.estimate.of_run import bytes_on_one, place
+from solver.fft import Call, transforms_in
+from solver.grid import Grid
+from solver.outputs.output import Output
+from solver.simulation.analysis_by_thread import MAX_BEHIND
+from solver.static import opened, sealed
+from solver.steppers import State, Stepper
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Costs of a run on `slabs` × `pencils` devices.
+
+    `transforms` counts transforms of one component, by True for forward and False for inverse; `complex_transforms` are
+    transforms of complex fields, both ways. `exchange_precision` is the precision of sent numbers, as
+    `Method.precision` has it.
+    """
+
+    slabs: int
+    pencils: int
+    max_slabs: int
+    physical: tuple[int, ...]
+    physical_block: tuple[int, ...]
+    spectral_axes: tuple[str, ...]
+    spectral: tuple[int, ...]
+    spectral_block: tuple[int, ...]
+    transforms: dict[bool, int]
+    complex_transforms: int
+    exchanges: int
+    exchanged_bytes: int
+    exchange_precision: str
+    state_bytes: int
+    peak_bytes: int
+    advice: str
+
+
+def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Estimate:
+    """The estimate of one step of fixed size; `state` may hold shapes alone."""
+    grid, modes = equation.grid, equation.space(equation.first_field).modes
+    calls = transforms_in_step(equation, stepper, state)
+    counts: Counter[bool] = Counter()
+    for call in calls:
+        counts[call.forward] += call.batch
+    layout = grid.layout
+    summed = _bytes(state.statistics) // layout.devices
+    state_bytes = _bytes((state.field, state.history)) // layout.devices + summed
+    return Estimate(
+        slabs=layout.slabs,
+        pencils=layout.pencils,
+        max_slabs=layout.max_slabs,
+        physical=grid.physical_shape,
+        physical_block=tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True)),
+        spectral_axes=modes.axis_names,
+        spectral=modes.logical_spectral_shape,
+        spectral_block=modes.spectral_sharding().shard_shape(modes.spectral_shape),
+        transforms=dict(counts),
+        complex_transforms=sum(call.batch for call in calls if not call.real),
+        exchanges=sum(call.exchanges for call in calls),
+        exchanged_bytes=sum(call.exchanged_bytes for call in calls),
+        exchange_precision=equation.method.precision,
+        state_bytes=state_bytes,
+        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + summed,
+        advice=_advice(grid),
+    )
+
+
+def transforms_in_step(equation: AnyEquation, stepper: Stepper, state: State) -> list[Call]:
+    """Every distributed transform that one step calls for."""
+    dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
+
+    def step(equation: Any, state: Any, dt: Any) -> Any:
+        driven = opened(equation).at_step(state.forcing, state.key, state.step)
+        fields = with_budget(state.field, state.budget)
+        return stepper.step(driven, fields, state.history, dt, dt, stepper.coefficients(driven, dt))
+
+    return transforms_in(jax.make_jaxpr(step)(sealed(equation), state, dt))
+
+
+def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: list[Call]) -> int:
+    """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
+    dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
+    prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
+    coefficients = jax.eval_shape(prepare, sealed(equation), state, dt)
+    held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
+    return held + max((call.working_bytes for call in calls), default=0)
+
+
+def _bytes(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
+
+
+def _advice(grid: Grid) -> str:
+    layout = grid.layout
+    if grid.dimensions == 1:
+        return "one device: a one-dimensional grid is not split"
+    most, most_pencils = layout.max_slabs, layout.max_slabs * layout.max_pencils
+    if layout.pencils > 1:
+        return f"pencil: two exchanges per transform; it stops at {most_pencils} devices, slabs at {most}"
+    if layout.slabs * 2 <= most:
+        return f"slab: one exchange per transform; it stops at {most} devices"
+    if grid.dimensions == 2:
+        return f"slab, near its end of {most} devices"
+    return f"slab, near its end of {most} devices; pencils reach {most_pencils}: devices.decomposition = 'pencil'"
+
+
+@dataclass(frozen=True)
+class AnalysisEstimate:
+    """Memory of each device that analyses.
+
+    Args:
+        devices: number of devices.
+        state_bytes: size of one state [bytes].
+        peak_bytes: about the most that is held: the states that may be copied, and the largest transform of an
+            output.
+    """
+
+    devices: int
+    state_bytes: int
+    peak_bytes: int
+
+
+def estimate_analysis(equation: AnyEquation, outputs: Iterable[Output], state: State) -> AnalysisEstimate:
+    """The estimate of the devices that analyse; computes nothing.
+
+    Args:
+        equation: on their mesh.
+        outputs: outputs of the run; those that the devices that step carry out are left out.
+        state: its shapes on their mesh.
+    """
+    devices = equation.grid.layout.devices
+    programs = [
+        program
+        for output in outputs if not output.keeps_bits
+        for program in output.programs(equation, state).values()
+    ]  # fmt: skip
+    working = max((call.working_bytes for program in programs for call in transforms_in(program.jaxpr)), default=0)
+    held = bytes_on_one(place(state, equation.grid))
+    return AnalysisEstimate(devices, held, MAX_BEHIND * held + working // devices)
