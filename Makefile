@@ -75,7 +75,7 @@ fuzz: setup
 compiled:
 	test -x .gpu/bin/python || $(PYTHON) -m venv .gpu
 	.gpu/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cuda12]'
-	JAX_PLATFORMS=cpu .gpu/bin/python -m pytest tests/estimate/test_compiled.py
+	JAX_PLATFORMS=cpu .gpu/bin/python -m pytest tests/plan/test_compiled.py
 
 # The Well's own checker, loader and statistics on a data set made here; PyTorch for the CPU where its index has it
 WELL_SOURCE ?= https://github.com/PolymathicAI/the_well

@@ -36,9 +36,9 @@ def measure(devices: int, keep: bool, steps: int) -> dict[str, float]:
     from solver import assemble
     from solver.cluster import keep_freed_memory, set_up_jax
     from solver.config import load
-    from solver.estimate import make_estimate
     from solver.loop import FixedStep, StepLimits, advance_donating, device_state
     from solver.mesh import device_mesh
+    from solver.plan import make_estimate
 
     set_up_jax("cpu", devices)
     if keep:

@@ -4,7 +4,7 @@
     python benchmarks/exchange_precision.py transforms   one of: transforms flow drift tail gradients model
 
 All differences are to the same computation with exchanges in the grid's precision on the same devices. `model` is no
-measurement: predicted times of a step, by the formulas of `solver/estimate/timing.py`.
+measurement: predicted times of a step, by the formulas of `solver/plan/timing.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from harness import machine  # noqa: E402
 from reach import WEAK, cube  # noqa: E402
+from solver.plan.rates import Rates  # noqa: E402
+from solver.plan.timing import StepWork, better_split  # noqa: E402
 
 import solver as sw  # noqa: E402
-from solver.estimate.rates import Rates  # noqa: E402
-from solver.estimate.timing import StepWork, better_split  # noqa: E402
 from solver.fft import Method, Transform  # noqa: E402
 from solver.fft.wire import sent_bytes  # noqa: E402
 from solver.validate.case import series_of  # noqa: E402

@@ -93,7 +93,7 @@ def bandwidth(options: Options) -> None:
 
     import solver as sw
     from solver.doctor.memory import measure
-    from solver.estimate import read_program
+    from solver.plan import read_program
 
     speed = measure(SimpleNamespace(process=0, host=""))["bandwidth"]  # type: ignore[arg-type]
     target, mesh = target_of(options.target, 1), sw.device_mesh(devices=jax.devices()[:1])

@@ -3,7 +3,7 @@ that `slabwave check --target` takes where JAX's plug-in for the GPU is not inst
 
     pip install -e '.[cuda12]'        # no GPU and no driver is needed
     python benchmarks/gpu_programs.py --steps > steps.md
-    python benchmarks/gpu_programs.py --record solver/estimate/recorded.json > rows.md
+    python benchmarks/gpu_programs.py --record solver/plan/recorded.json > rows.md
 
 The first compiles steps of Navier–Stokes by IFRK4, of one size and without the budget. The second compiles every case
 of runs/ on 1, 4, 8 and 64 H200 (eight to a host) with many points on each; and with few, where a GPU takes all fields
@@ -36,8 +36,8 @@ def row(file: Path, devices: int, overrides: list[str], *, steps_alone: bool = F
     import jax
 
     from solver import assemble
-    from solver.estimate import Target
     from solver.fft import has_few_points
+    from solver.plan import Target
 
     jax.config.update("jax_enable_x64", True)
     config = assemble.read_run_file(str(file), overrides)

@@ -3,7 +3,7 @@
     python benchmarks/reach.py                        prints the tables of benchmarks/reach.md
     python benchmarks/reach.py docs/images/reach.svg  draws the figure, too
 
-Nothing here is measured: `solver/estimate/timing.py` computes it from published rates.
+Nothing here is measured: `solver/plan/timing.py` computes it from published rates.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.estimate.rates import PROTOCOL, Rates
-from solver.estimate.timing import Choice, StepTime, StepWork, better_split, exchange_time, step_time, transform_time
+from solver.plan.rates import PROTOCOL, Rates
+from solver.plan.timing import Choice, StepTime, StepWork, better_split, exchange_time, step_time, transform_time
+
 from solver.fft.method import FEW_POINTS
 from solver.grid import Layout
 

@@ -65,7 +65,7 @@ def run(installed, *words):
 def test_the_wheel_holds_what_commands_need_and_no_more(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for needed in ("solver/cases/taylor_green.toml", "solver/slurm/gpu.sbatch", "solver/slurm/sites/cpu.toml",
-                   "solver/py.typed", "solver/estimate/targets/h200.toml", "solver/estimate/recorded.json",
+                   "solver/py.typed", "solver/plan/targets/h200.toml", "solver/plan/recorded.json",
                    "solver/report/page.css", "solver/report/charts.js"):  # fmt: skip
         assert needed in names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"solver"}

@@ -28,7 +28,7 @@ def stubs() -> dict[Path, str]:
 
 
 def _stub_text(kind: str) -> str:
-    """What the room imports for others, and its classes."""
+    """Imports of all names that the room offers: its classes, and what its `__init__.py` imports for others."""
     names: dict[str, set[str]] = defaultdict(set)
     for node in ast.parse(_init_of(kind).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):

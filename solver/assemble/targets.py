@@ -7,9 +7,9 @@ from dataclasses import replace
 from solver.assemble.build import Assembly
 from solver.assemble.devices import mesh_shape, method_of
 from solver.config import Config
-from solver.estimate import Part, Target, compile_run, target_mesh
-from solver.estimate.recorded import Kind
 from solver.mesh import mesh_axes
+from solver.plan import Part, Target, compile_run, target_mesh
+from solver.plan.recorded import Kind
 
 
 def target_assembly(config: Config, target: Target) -> Assembly:

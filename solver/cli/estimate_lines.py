@@ -11,8 +11,8 @@ from solver.cluster import machine_memory
 from solver.config import Config
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.equation import Equation
-from solver.estimate import AnalysisEstimate, DiskUse, Estimate
 from solver.io.files import in_words
+from solver.plan import AnalysisEstimate, DiskUse, Estimate
 
 SMALL = 0.01  # of the disk that a run fills: outputs that fill less are not named
 

@@ -10,12 +10,12 @@ import jax
 from solver import assemble
 from solver.cli.estimate_lines import steps_of
 from solver.config import Config
-from solver.estimate import Estimate, NoCompiler, Part, Target, largest
-from solver.estimate.recorded import compiler, recorded_words
-from solver.estimate.target import POOL
-from solver.estimate.timing import better_split, step_work, transform_time
 from solver.fft import has_few_points, sent_bytes
 from solver.io.files import duration, in_words
+from solver.plan import Estimate, NoCompiler, Part, Target, largest
+from solver.plan.recorded import compiler, recorded_words
+from solver.plan.target import POOL
+from solver.plan.timing import better_split, step_work, transform_time
 
 
 def target_report(run: assemble.Assembly, estimate: Estimate, target: Target) -> list[str]:

@@ -15,9 +15,9 @@ from jax.sharding import Mesh
 
 from solver import assemble
 from solver.dynamics.any_equation import AnyEquation
-from solver.estimate import transforms_in_step
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
+from solver.plan import transforms_in_step
 from solver.simulation import OutputList, Simulation
 from solver.steppers.state import State
 from solver.steppers.storage import path_in_state

@@ -1,4 +1,4 @@
-"""`slabwave check --target` without the plug-in of a GPU; with it: tests/estimate/test_compiled.py."""
+"""`slabwave check --target` without the plug-in of a GPU; with it: tests/plan/test_compiled.py."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli.main import main
-from solver.estimate import gpu
+from solver.plan import gpu
 
 RUNS = Path(__file__).parents[2] / "runs"
 TAYLOR_GREEN = str(RUNS / "taylor_green_512.toml")

@@ -6,6 +6,7 @@ from pathlib import Path
 import jax
 import pytest
 from helpers import all_to_all_bytes
+from solver.plan.timing import transform_time
 
 import solver as sw
 from solver import assemble
@@ -13,10 +14,9 @@ from solver.cli.estimate_lines import estimate_lines
 from solver.cli.main import main
 from solver.cli.target_report import least_time
 from solver.config import load
-from solver.estimate import Target, make_estimate
-from solver.estimate.timing import transform_time
 from solver.io.files import in_words
 from solver.loop import FixedStep, trace_advance
+from solver.plan import Target, make_estimate
 
 RUNS = Path(__file__).parents[2] / "runs"
 CASES = {

@@ -8,7 +8,7 @@ import pytest
 import solver as sw
 from solver import initial
 from solver.equations import AdvectionDiffusion, Burgers
-from solver.estimate import transforms_in_step
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK2, ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow

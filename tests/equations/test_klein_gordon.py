@@ -9,7 +9,7 @@ from scipy.special import ellipj
 import solver as sw
 from solver import initial
 from solver.equations import KleinGordon
-from solver.estimate import transforms_in_step
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK2, ETDRK4, IFRK4, LSRK3
 
 pytestmark = pytest.mark.slow

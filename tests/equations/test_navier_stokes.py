@@ -11,9 +11,9 @@ from helpers import VELOCITY, all_to_all_bytes, series
 import solver as sw
 from solver import initial
 from solver.equations import NavierStokes
-from solver.estimate import transforms_in_step
 from solver.fft import loops
 from solver.loop import FixedStep, trace_advance
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 from solver.steppers.start import state_shapes
 

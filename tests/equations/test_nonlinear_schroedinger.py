@@ -9,7 +9,7 @@ import solver as sw
 from solver import initial
 from solver.dynamics.budget import imbalance
 from solver.equations import GrossPitaevskii, NonlinearSchroedinger
-from solver.estimate import transforms_in_step
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4, SBDF2, Strang, fitting
 
 pytestmark = pytest.mark.slow

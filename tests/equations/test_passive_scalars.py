@@ -11,7 +11,7 @@ from solver import assemble, initial
 from solver.config import ConfigError
 from solver.dynamics.budget import imbalance
 from solver.equations import NavierStokes
-from solver.estimate import transforms_in_step
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2
 
 pytestmark = pytest.mark.slow

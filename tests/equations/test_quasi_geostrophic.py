@@ -10,8 +10,8 @@ from solver import initial
 from solver.dynamics.budget import imbalance
 from solver.dynamics.changes import Changes
 from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
-from solver.estimate import transforms_in_step
 from solver.forcing import ConstantPower
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow

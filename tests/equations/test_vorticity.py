@@ -9,8 +9,8 @@ import solver as sw
 from solver import initial
 from solver.dynamics.budget import imbalance
 from solver.equations import NavierStokes, Vorticity
-from solver.estimate import transforms_in_step
 from solver.forcing import ConstantPower
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow

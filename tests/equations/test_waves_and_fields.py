@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 import solver as sw
 from solver import initial
 from solver.equations import MHD, Boussinesq, GrayScott, HallMHD, HasegawaWakatani
-from solver.estimate import transforms_in_step
+from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow

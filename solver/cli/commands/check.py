@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     set_up, copies_only = jax_for("cpu" if has_target else "auto"), is_of_a_run(Path(options.file))
     config = assemble.read_run_file(options.file, options.overrides, copies_only=copies_only, prepare=set_up)
     from solver.cli.estimate_lines import derivation_lines, estimate_lines, length_lines, memory_lines, steps_of
-    from solver.estimate import disk_use, make_estimate
+    from solver.plan import disk_use, make_estimate
 
     if not has_target and (options.hosts is not None or options.measured is not None):
         raise ConfigError("--hosts and --measured: they describe a target; --target is needed, such as --target h200")
@@ -92,8 +92,8 @@ def _warnings(run: assemble.Assembly) -> list[str]:
 
 
 def _analysis(run: assemble.Assembly) -> Any:
-    """The `solver.estimate.AnalysisEstimate` of the devices that analyse; None without such devices."""
-    from solver.estimate import estimate_analysis
+    """The `solver.plan.AnalysisEstimate` of the devices that analyse; None without such devices."""
+    from solver.plan import estimate_analysis
 
     if run.analyse is None:
         return None
@@ -102,9 +102,9 @@ def _analysis(run: assemble.Assembly) -> Any:
 
 
 def _target(options: argparse.Namespace, devices: int) -> Any:
-    """The `solver.estimate.Target` that the options describe."""
+    """The `solver.plan.Target` that the options describe."""
     from solver.doctor import read_report
-    from solver.estimate import Target
+    from solver.plan import Target
 
     measured = None if options.measured is None else read_report(Path(options.measured))
     try:

@@ -64,5 +64,5 @@ def _rows() -> list[dict]:
 
 @cache
 def _record() -> dict:
-    record: dict = json.loads((files("solver.estimate") / "recorded.json").read_text())
+    record: dict = json.loads((files("solver.plan") / "recorded.json").read_text())
     return record

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from solver.plan.gpu import compiling_for
+from solver.plan.program import Program, read_program
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.estimate.gpu import compiling_for
-from solver.estimate.program import Program, read_program
 from solver.grid import Grid
 from solver.loop import StepControl, trace_advance
 from solver.outputs.output import Output

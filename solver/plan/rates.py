@@ -42,7 +42,7 @@ class Rates:
 
     @classmethod
     def of(cls, target: str, **peaks: float) -> Rates:
-        """Rates of a published device, a file in `solver/estimate/targets`; `peaks` replace entries of that file.
+        """Rates of a published device, a file in `solver/plan/targets`; `peaks` replace entries of that file.
 
         Raises:
             ValueError: no such file; the message names those that there are.
@@ -75,12 +75,12 @@ class Rates:
 
 
 def published(target: str) -> dict:
-    """Entries of `solver/estimate/targets/<target>.toml`, or of a .toml file of one's own: peaks, as published.
+    """Entries of `solver/plan/targets/<target>.toml`, or of a .toml file of one's own: peaks, as published.
 
     Raises:
         ValueError: no such file, or one that lacks an entry; the message names those that there are.
     """
-    folder = files("solver.estimate") / "targets"
+    folder = files("solver.plan") / "targets"
     names = sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
     own = target.endswith(".toml")
     if not own and target not in names:
@@ -91,5 +91,5 @@ def published(target: str) -> dict:
         raise ValueError(f"target {target}: {getattr(error, 'strerror', None) or error}") from None
     missing = [name for name in ENTRIES if name not in entries]
     if missing:
-        raise ValueError(f"target {target}: {', '.join(missing)} missing; as in solver/estimate/targets/h200.toml")
+        raise ValueError(f"target {target}: {', '.join(missing)} missing; as in solver/plan/targets/h200.toml")
     return entries

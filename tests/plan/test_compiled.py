@@ -1,18 +1,18 @@
 """Programs compiled for GPUs that are not here. They need JAX's plug-in, not a GPU: `pip install -e '.[test,cuda12]'`,
-then `JAX_PLATFORMS=cpu python -m pytest tests/estimate/test_compiled.py`."""
+then `JAX_PLATFORMS=cpu python -m pytest tests/plan/test_compiled.py`."""
 
 import math
 import re
 from pathlib import Path
 
 import pytest
+from solver.plan.recorded import recorded_words
 
 from solver import assemble
 from solver.cli.main import main
-from solver.estimate import Target, gpu
-from solver.estimate.recorded import recorded_words
 from solver.fft import has_few_points
 from solver.mesh import PENCIL, SLAB
+from solver.plan import Target, gpu
 
 RUNS = Path(__file__).parents[2] / "runs"
 pytestmark = pytest.mark.skipif(

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from solver.estimate.rates import Rates
+from solver.plan.rates import Rates
 
 if TYPE_CHECKING:
-    from solver.estimate.program import Program
+    from solver.plan.program import Program
+
     from solver.grid import Layout
 
 MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes

@@ -1,11 +1,10 @@
 """What is read off a compiled program's text, on a small one written by hand, and the time of a step of it."""
 
 import pytest
-
-from solver.estimate.program import Kernel, Program, read_kernels
-from solver.estimate.rates import Rates
-from solver.estimate.target import kernel_time, timeline
-from solver.estimate.timing import LAUNCH, exchange_time
+from solver.plan.program import Kernel, Program, read_kernels
+from solver.plan.rates import Rates
+from solver.plan.target import kernel_time, timeline
+from solver.plan.timing import LAUNCH, exchange_time
 
 TEXT = """HloModule jit_steps, is_scheduled=true
 

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from solver.estimate.of_run import Part
-from solver.estimate.program import Program
-from solver.estimate.rates import Rates, published
-from solver.estimate.timing import Timeline, on_one_host
+from solver.plan.of_run import Part
+from solver.plan.program import Program
+from solver.plan.rates import Rates, published
+from solver.plan.timing import Timeline, on_one_host
 
 if TYPE_CHECKING:
     from solver.doctor import Report
-from solver.estimate.program import COLLECTIVES, Kernel
-from solver.estimate.timing import REAL, exchange_time, fft_passes, pass_time
+from solver.plan.program import COLLECTIVES, Kernel
+from solver.plan.timing import REAL, exchange_time, fft_passes, pass_time
 
 POOL = 0.92  # part of a GPU's memory that slurm/gpu.sbatch gives to JAX; NCCL's buffers lie in the rest
 
@@ -40,7 +40,7 @@ class Target:
 
     @classmethod
     def of(cls, name: str, devices: int, hosts: int | None = None, measured: Report | None = None) -> Target:
-        """A published device, or a file like those in solver/estimate/targets; `measured` replaces its bandwidths.
+        """A published device, or a file like those in solver/plan/targets; `measured` replaces its bandwidths.
 
         Raises:
             ValueError: no such target, or devices that hosts do not divide; the message says what would do.
