@@ -22,12 +22,12 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from harness import machine  # noqa: E402
 from reach import WEAK, cube  # noqa: E402
-from solver.plan.rates import Rates  # noqa: E402
-from solver.plan.timing import StepWork, better_split  # noqa: E402
 
 import solver as sw  # noqa: E402
 from solver.fft import Method, Transform  # noqa: E402
 from solver.fft.wire import sent_bytes  # noqa: E402
+from solver.plan.rates import Rates  # noqa: E402
+from solver.plan.timing import StepWork, better_split  # noqa: E402
 from solver.validate.case import series_of  # noqa: E402
 from solver.validate.taylor_green import PUBLISHED  # noqa: E402
 

@@ -11,12 +11,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from solver.plan.of_run import place
 
 import solver as sw
 from solver.grid import Fourier, Storage
 from solver.loop import FixedStep, StepLimits, advance_donating, device_state, trace_advance
 from solver.plan import Program, Target, compile_run, read_program, target_mesh
+from solver.plan.of_run import place
 from solver.steppers.start import state_shapes
 
 DT = 1e-3

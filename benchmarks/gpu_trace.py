@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 from gpu_cases import CASES, Run, target_of
 from gpu_page import PRECISIONS, Options, attempt, head, in_time, say, side
+
+import solver as sw
+from solver.doctor.memory import measure
 from solver.plan.program import Kernel
 from solver.plan.rates import STREAMING
 from solver.plan.target import kernel_time, passes_of
 from solver.plan.timing import fft_passes, pass_time
-
-import solver as sw
-from solver.doctor.memory import measure
 
 LENGTHS = (96, 128, 192, 256, 320, 384, 512, 576, 640, 768, 1024, 1152, 1536, 2048, 4096, 8192, 16384)
 LONGEST_PLANE = 2048

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.plan.rates import PROTOCOL, Rates
-from solver.plan.timing import Choice, StepTime, StepWork, better_split, exchange_time, step_time, transform_time
-
 from solver.fft.method import FEW_POINTS
 from solver.grid import Layout
+from solver.plan.rates import PROTOCOL, Rates
+from solver.plan.timing import Choice, StepTime, StepWork, better_split, exchange_time, step_time, transform_time
 
 MARKS = tomllib.loads(Path(__file__).with_name("marks.toml").read_text())
 FLOAT32 = 4  # bytes

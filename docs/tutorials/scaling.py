@@ -83,10 +83,9 @@ os.chdir(tempfile.mkdtemp())  # the files of this page are written here
 # transforms agree with 23 published timings on A100 to within 28 % (`benchmarks/reach.md`).
 
 # %%
+from solver.grid import Layout
 from solver.plan.rates import Rates
 from solver.plan.timing import StepWork, better_split
-
-from solver.grid import Layout
 
 rates = Rates.of("h100")
 work = StepWork(323, 150, 203, transforms=32, exchanges=16, hidden=0.68)

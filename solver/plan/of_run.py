@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from solver.plan.gpu import compiling_for
-from solver.plan.program import Program, read_program
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.loop import StepControl, trace_advance
 from solver.outputs.output import Output
+from solver.plan.gpu import compiling_for
+from solver.plan.program import Program, read_program
 from solver.steppers import State, Stepper
 from solver.steppers.storage import path_in_state
 

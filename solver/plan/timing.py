@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 from solver.plan.rates import Rates
 
 if TYPE_CHECKING:
-    from solver.plan.program import Program
-
     from solver.grid import Layout
+    from solver.plan.program import Program
 
 MESSAGE = 1.0e-6  # s, fitted: what each message of an exchange costs beside its bytes
 LINE = 128  # bytes, chosen of 32, 64 and 128: fetched for each number that a kernel reads with a large stride

@@ -13,13 +13,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from solver.plan.of_run import bytes_on_one, place
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
 from solver.outputs.output import Output
+from solver.plan.of_run import bytes_on_one, place
 from solver.simulation.analysis_by_thread import MAX_BEHIND
 from solver.static import opened, sealed
 from solver.steppers import State, Stepper

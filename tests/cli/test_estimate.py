@@ -6,7 +6,6 @@ from pathlib import Path
 import jax
 import pytest
 from helpers import all_to_all_bytes
-from solver.plan.timing import transform_time
 
 import solver as sw
 from solver import assemble
@@ -17,6 +16,7 @@ from solver.config import load
 from solver.io.files import in_words
 from solver.loop import FixedStep, trace_advance
 from solver.plan import Target, make_estimate
+from solver.plan.timing import transform_time
 
 RUNS = Path(__file__).parents[2] / "runs"
 CASES = {

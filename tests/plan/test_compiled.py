@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from solver.plan.recorded import recorded_words
 
 from solver import assemble
 from solver.cli.main import main
 from solver.fft import has_few_points
 from solver.mesh import PENCIL, SLAB
 from solver.plan import Target, gpu
+from solver.plan.recorded import recorded_words
 
 RUNS = Path(__file__).parents[2] / "runs"
 pytestmark = pytest.mark.skipif(

@@ -1,6 +1,7 @@
 """Groups of collectives as XLA writes them, in lists, in reshaped numbers and on a mesh."""
 
 import pytest
+
 from solver.plan.groups import group_of
 
 

@@ -1,6 +1,7 @@
 """What is read off a compiled program's text, on a small one written by hand, and the time of a step of it."""
 
 import pytest
+
 from solver.plan.program import Kernel, Program, read_kernels
 from solver.plan.rates import Rates
 from solver.plan.target import kernel_time, timeline

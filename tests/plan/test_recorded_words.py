@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+
 from solver.plan.recorded import Kind, recorded_words
 
 FLOW = Kind("navier-stokes", "ifrk4", 3, "two-thirds", "cfl", fields=1, is_forced=False)

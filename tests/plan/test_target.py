@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from solver.plan.program import Kernel
-from solver.plan.rates import published
 
 from solver.plan import Part, Program, Rates, Target
+from solver.plan.program import Kernel
+from solver.plan.rates import published
 
 TARGETS = ("a100", "b200", "gh200", "h100", "h200", "mi250x", "mi300x")
 

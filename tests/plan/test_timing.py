@@ -6,6 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from solver.doctor import read_report
+from solver.grid import Layout
+from solver.plan import timing
 from solver.plan.rates import PROTOCOL, STREAMING, Rates, published
 from solver.plan.timing import (
     LAUNCH,
@@ -19,10 +23,6 @@ from solver.plan.timing import (
     strided_pass_time,
     transform_time,
 )
-
-from solver.doctor import read_report
-from solver.grid import Layout
-from solver.plan import timing
 
 MARKS = tomllib.loads((Path(__file__).parents[2] / "benchmarks" / "marks.toml").read_text())
 TARGETS = sorted(p.stem for p in (Path(timing.__file__).parent / "targets").glob("*.toml"))
