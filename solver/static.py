@@ -116,6 +116,31 @@ def own_code(tree: Any) -> tuple[Any, ...]:
     return found.everything()
 
 
+class SameCode(functools.partial):  # so that `own_code` follows it
+    """A function that equals another of the same code, closure and defaults: one program serves both.
+
+    A lambda that is written in a loop is another object each time. Numbers and words in its closure are compared by
+    value, functions by their code, everything else (arrays, values being traced) by identity.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameCode) and _code_key(other.func) == _code_key(self.func)
+
+    def __hash__(self) -> int:
+        return hash(_code_key(self.func))
+
+
+def _code_key(value: Any, depth: int = 0) -> Any:
+    """A value to compare a function by, or an entry of its closure."""
+    if isinstance(value, FunctionType) and depth < MOST_NESTED:
+        parts = [*map(_contents, value.__closure__ or ()), *(value.__defaults__ or ())]
+        parts += (value.__kwdefaults__ or {}).values()
+        return value.__code__, id(value.__globals__), tuple(_code_key(part, depth + 1) for part in parts)
+    if isinstance(value, bool | int | float | complex | str | bytes | None):
+        return type(value), repr(value)
+    return _Same(value)
+
+
 def _is_code_holder(value: Any) -> bool:
     return isinstance(value, eqx.Module | FunctionType | functools.partial)
 

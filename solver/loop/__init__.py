@@ -23,7 +23,7 @@ from solver.loop.many import (
     rollout_members as rollout_members,
 )
 from solver.loop.members import Members as Members
-from solver.loop.pure import integrate as integrate, rollout as rollout
+from solver.loop.pure import integrate as integrate
 from solver.loop.rounded_time import (
     RoundedTime as RoundedTime,
     rounded_time as rounded_time,
@@ -42,3 +42,4 @@ from solver.loop.steps import (
     trace_advance as trace_advance,
 )
 from solver.loop.sums import device_state as device_state
+from solver.loop.trajectory import rollout as rollout
