@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         evolve as evolve,
         integrate as integrate,
         rollout as rollout,
+        step_function as step_function,
     )
     from solver.mesh import (
         MEMBER as MEMBER,

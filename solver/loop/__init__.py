@@ -35,6 +35,7 @@ from solver.loop.short_words import (
     check_step_control as check_step_control,
     step_control as step_control,
 )
+from solver.loop.step_function import StepFunction as StepFunction, step_function as step_function
 from solver.loop.steps import (
     StepLimits as StepLimits,
     advance as advance,
