@@ -169,3 +169,23 @@ def test_wrong_times_of_rows_are_refused(wave, given, message):
 def test_integrate_saves_equal_steps_only(wave, given, message):
     with refused_in_one_line(message):
         sw.integrate(*wave, **given)
+
+
+@pytest.mark.parametrize(
+    "how", [{"tolerance": 1e-5, "max_steps": 50}, {"step": 0.05, "max_steps": 6}], ids=["tolerance", "step"]
+)
+def test_vmap_and_gradients_over_start_times(make_grid, how):
+    """u_t = cos t from t₀ on: the mean rises by sin(t₀ + 1/2) − sin t₀, at times of its own for each."""
+    equation = sw.write("dt(u) = cos(t)", fields={"u": "scalar"})(make_grid((8,), 1))
+
+    def rows(t):
+        state = sw.initial_state(equation, IFRK3(), jnp.zeros((1, 8)), t=t)
+        mean = lambda s: s.field["u"][0, 0].real  # noqa: E731
+        return sw.rollout(equation, IFRK3(), state, **how, end=t + 0.5, intervals=2, save=mean)
+
+    starts = jnp.array([0.0, 0.7])
+    times, means = jax.jit(jax.vmap(rows))(starts)
+    np.testing.assert_allclose(times, starts[:, None] + jnp.array([0, 0.25, 0.5]), rtol=1e-15)
+    np.testing.assert_allclose(means, jnp.sin(times) - jnp.sin(starts)[:, None], atol=1e-6)
+    slope = jax.jit(jax.grad(lambda t: rows(t)[1][-1]))(0.7)
+    assert float(slope) == pytest.approx(np.cos(1.2) - np.cos(0.7), rel=1e-5)

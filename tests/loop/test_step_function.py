@@ -78,6 +78,22 @@ def test_gradients_against_differences(make_grid, devices):
     np.testing.assert_allclose(jax.grad(loss)(at), [difference(h * e) for e in jnp.eye(3)], rtol=1e-6)
 
 
+STRETCHED = sw.write("dt(u) = -s*u*dx(u) - s**2*lap(u) - s**4*lap(lap(u))", fields={"u": "scalar"})
+
+
+def test_a_gradient_in_the_length_of_the_box_by_a_change_of_variables(make_grid):
+    """docs/learning.md: against differences between boxes of other lengths."""
+    wave = jnp.cos(WAVE) + 0.3 * WAVE
+
+    def energy(grid, s):
+        return jnp.mean(sw.step_function(STRETCHED(grid, s=s), sw.steppers.ETDRK4(), 0.05, steps=20)(wave) ** 2)
+
+    of_length = lambda length: energy(make_grid((16,), 1, lengths=length), 1.0)  # noqa: E731
+    grid, h = make_grid((16,), 1, lengths=20.0), 0.01
+    slope = jax.jit(jax.grad(lambda length: energy(grid, 20.0 / length)))(22.0)
+    assert float(slope) == pytest.approx(float(of_length(22 + h) - of_length(22 - h)) / (2 * h), rel=1e-5)
+
+
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_batch_is_split_over_devices_that_exchange_nothing(parts):
     """One device for each part of the batch. A gradient within `vmap` ends in one sum."""
