@@ -169,7 +169,7 @@ class _Found:
             self._followed[id(value)] = value
             self._follow_class(value)
         elif isinstance(value, functools.partial):
-            for part in (value.func, *value.args, *value.keywords.values()):
+            for part in _parts_of_partial(value):
                 self._read(part)
         elif isinstance(value, FunctionType):
             if not _is_of_a_library(value) and id(value.__code__) not in self.codes:
@@ -242,6 +242,14 @@ def _parts_with_code(value: Any, depth: int = 0) -> list[Any]:
         return [value]
     is_plain = hasattr(value, "__dict__") and not isinstance(value, ModuleType | eqx.Module)
     return [value] if is_plain and not _is_of_a_library(type(value)) else []
+
+
+def _parts_of_partial(value: functools.partial[Any]) -> list[Any]:
+    """The function and the arguments that it is given; without arrays where these are leaves of a pytree."""
+    if isinstance(value, jax.tree_util.Partial):
+        leaves = jax.tree.leaves((value.args, value.keywords))
+        return [value.func, *(leaf for leaf in leaves if not is_array(leaf))]
+    return [value.func, *value.args, *value.keywords.values()]
 
 
 def _named(function: FunctionType) -> list[Any]:

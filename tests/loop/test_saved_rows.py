@@ -189,3 +189,20 @@ def test_vmap_and_gradients_over_start_times(make_grid, how):
     np.testing.assert_allclose(means, jnp.sin(times) - jnp.sin(starts)[:, None], atol=1e-6)
     slope = jax.jit(jax.grad(lambda t: rows(t)[1][-1]))(0.7)
     assert float(slope) == pytest.approx(np.cos(1.2) - np.cos(0.7), rel=1e-5)
+
+
+def test_the_arrays_of_a_function_that_is_a_pytree_are_leaves(wave, programs_compiled):
+    """A network that reads the fields on the way: other weights compile nothing, and have gradients."""
+    equation, stepper, state = wave
+    read = lambda weights, s: weights @ equation.to_physical(s.field)["velocity"][0]  # noqa: E731
+    rows = lambda weights: sw.rollout(  # noqa: E731
+        equation, stepper, state, step=0.1, steps=2, save=jax.tree_util.Partial(read, weights)
+    )[1]
+    first = np.ones((3, 16))
+    found, before = rows(first), programs_compiled()
+    others, after = rows(2 * first), programs_compiled()
+    assert after == before
+    np.testing.assert_allclose(others, 2 * np.asarray(found), atol=1e-14)
+    values = sw.rollout(equation, stepper, state, step=0.1, steps=2)[1]["velocity"][:, 0]
+    slope = jax.jit(jax.grad(lambda weights: jnp.sum(rows(weights)[:, 1])))(first)
+    np.testing.assert_allclose(slope[1], values.sum(0), atol=1e-13)
