@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         evolve as evolve,
         integrate as integrate,
         rollout as rollout,
+        step_function as step_function,
     )
     from solver.mesh import (
         MEMBER as MEMBER,
@@ -64,7 +65,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         show_sharding as show_sharding,
     )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
-    from solver.reading import open_run as open_run
+    from solver.reading import open_run as open_run, to_xarray as to_xarray
     from solver.spaces import Space as Space
     from solver.steppers import State as State, hand_over as hand_over, initial_state as initial_state
     from solver.written import Text as Text

@@ -28,19 +28,19 @@ def device_mesh(
     *,
     devices: Sequence[jax.Device] | None = None,
     shape: Sequence[int] | None = None,
-    members: int = 1,
+    members: int | None = None,
     axis_type: AxisType = AxisType.Auto,
 ) -> Mesh:
     """Mesh over all devices of the job or a subset: one axis, `slab`, or two, `slab` and `pencil`.
 
-    With `members` above 1 there is an axis `member` in front, over which `solver.Ensemble` spreads its members, so that
-    8 devices may run 4 members on 2 slabs each.
+    With `members` there is an axis `member` in front, over which `solver.Ensemble` and `jax.vmap(…, spmd_axis_name=
+    solver.MEMBER)` spread their members, so that 8 devices may run 4 members on 2 slabs each.
 
     Args:
         use: indices into the job's global device list; all of them if None.
         devices: the devices themselves, instead of `use`.
         shape: `(slabs, pencils in each)` of one member for a pencil decomposition; one axis if None.
-        members: parts of the mesh that hold different members.
+        members: number of parts of the mesh that hold different members, 1 or more; without the axis if None.
         axis_type: Auto, or Explicit where shardings are to be part of the arrays' types.
 
     Returns:
@@ -61,10 +61,10 @@ def device_mesh(
             f"devices {list(use) if use is not None else devices} leave processes {sorted(idle)} without a device; "
             f"name at least one device of each of the {jax.process_count()} processes, or start fewer processes"
         )
-    if members < 1 or len(devices) % members:
+    if members is not None and (members < 1 or len(devices) % members):
         raise ValueError(f"members={members} on {len(devices)} devices: a number that divides them is needed")
-    axes = {MEMBER: members} if members > 1 else {}
-    return _mesh_of(devices, axes | mesh_axes(len(devices) // members, shape), axis_type)
+    axes = {} if members is None else {MEMBER: members}
+    return _mesh_of(devices, axes | mesh_axes(len(devices) // (members or 1), shape), axis_type)
 
 
 def _mesh_of(devices: Sequence[jax.Device], axes: dict[str, int], axis_type: AxisType = AxisType.Auto) -> Mesh:

@@ -116,6 +116,31 @@ def own_code(tree: Any) -> tuple[Any, ...]:
     return found.everything()
 
 
+class SameCode(functools.partial):  # so that `own_code` follows it
+    """A function that equals another of the same code, closure and defaults: one program serves both.
+
+    A lambda that is written in a loop is another object each time. Numbers and words in its closure are compared by
+    value, functions by their code, everything else (arrays, values being traced) by identity.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameCode) and _code_key(other.func) == _code_key(self.func)
+
+    def __hash__(self) -> int:
+        return hash(_code_key(self.func))
+
+
+def _code_key(value: Any, depth: int = 0) -> Any:
+    """A value to compare a function by, or an entry of its closure."""
+    if isinstance(value, FunctionType) and depth < MOST_NESTED:
+        parts = [*map(_contents, value.__closure__ or ()), *(value.__defaults__ or ())]
+        parts += (value.__kwdefaults__ or {}).values()
+        return value.__code__, id(value.__globals__), tuple(_code_key(part, depth + 1) for part in parts)
+    if isinstance(value, bool | int | float | complex | str | bytes | None):
+        return type(value), repr(value)
+    return _Same(value)
+
+
 def _is_code_holder(value: Any) -> bool:
     return isinstance(value, eqx.Module | FunctionType | functools.partial)
 
@@ -144,7 +169,7 @@ class _Found:
             self._followed[id(value)] = value
             self._follow_class(value)
         elif isinstance(value, functools.partial):
-            for part in (value.func, *value.args, *value.keywords.values()):
+            for part in _parts_of_partial(value):
                 self._read(part)
         elif isinstance(value, FunctionType):
             if not _is_of_a_library(value) and id(value.__code__) not in self.codes:
@@ -217,6 +242,14 @@ def _parts_with_code(value: Any, depth: int = 0) -> list[Any]:
         return [value]
     is_plain = hasattr(value, "__dict__") and not isinstance(value, ModuleType | eqx.Module)
     return [value] if is_plain and not _is_of_a_library(type(value)) else []
+
+
+def _parts_of_partial(value: functools.partial[Any]) -> list[Any]:
+    """The function and the arguments that it is given; without arrays where these are leaves of a pytree."""
+    if isinstance(value, jax.tree_util.Partial):
+        leaves = jax.tree.leaves((value.args, value.keywords))
+        return [value.func, *(leaf for leaf in leaves if not is_array(leaf))]
+    return [value.func, *value.args, *value.keywords.values()]
 
 
 def _named(function: FunctionType) -> list[Any]:

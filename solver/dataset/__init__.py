@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.dataset.batching import Batch as Batch, Statistics as Statistics, batches as batches
     from solver.dataset.checking import faults as faults
     from solver.dataset.contents import (
         DataSet as DataSet,

@@ -35,6 +35,7 @@ class Streamed:
         scalars: its numbers, by the names that they have in the files.
         times: times of the states, `(time,)`.
         fields: by name: `(time, x, y[, z])`, of a vector `(time, x, y[, z], D)`, of a tensor `(…, D, D)`.
+        dimensions: number of dimensions in space.
     """
 
     number: int
@@ -43,6 +44,7 @@ class Streamed:
     scalars: Mapping[str, float]
     times: np.ndarray
     fields: dict[str, Array]
+    dimensions: int
 
 
 def stream(
@@ -118,7 +120,8 @@ def _member(config: Config, mesh: AnyMesh, number: int) -> Iterator[Streamed]:
             config = config.drawn_again(again)
             continue
         described: Trajectory = data_set_of(config, Path(config.directory)).trajectories[number]
-        yield Streamed(number, described.part, described.values, described.scalars, times, fields)
+        dimensions = len(config.grid.shape)
+        yield Streamed(number, described.part, described.values, described.scalars, times, fields, dimensions)
         return
 
 

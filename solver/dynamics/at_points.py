@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.static import opened
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
+from solver.written.text import FUNCTION, VALUES
 from solver.written.tree import (
     Call,
     Comparison,
@@ -96,6 +98,11 @@ class AtPoints:
     def names(self) -> set[str]:
         """All names that the products hold: parameters, coordinates, the time."""
         return {part.name for node in self.products for part in node.walk() if isinstance(part, Name | Entry)}
+
+    @property
+    def called(self) -> set[str]:
+        """Names of the functions that the products call."""
+        return {part.function for node in self.products for part in node.walk() if isinstance(part, Call)}
 
     @property
     def has_obstacles(self) -> bool:
@@ -214,7 +221,10 @@ class _Point:
     def called(self, function: str, *given: Any) -> Any:
         """Result of a function of the user's: one number for each point, real if its arguments are real."""
         shape, dtype = jnp.broadcast_shapes(*map(jnp.shape, given)), jnp.result_type(*given)
-        found = jnp.asarray(self.functions[function](*given))
+        if self.functions[function] is VALUES:
+            return self.places[function]
+        known = opened(self.numbers[function]) if self.functions[function] is FUNCTION else self.functions[function]
+        found = jnp.asarray(known(*given))
         if found.shape not in ((), shape) or jnp.iscomplexobj(found) > jnp.issubdtype(dtype, jnp.complexfloating):
             needed = f"{'real' if not jnp.issubdtype(dtype, jnp.complexfloating) else 'complex'} {list(shape)}"
             raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
 from jax.typing import ArrayLike
 
 from solver.spaces.field import Field
@@ -34,11 +35,15 @@ def declare_parameters(cls: type[Any], parent: type[Any]) -> None:
     declared = {name for base in own_bases for name in vars(base).get("__annotations__", {})}
     declared |= {name for name in ranks for base in own_bases if isinstance(vars(base).get(name), property)}
     left_out = [name for name in ranks if name not in declared]
-    for name in left_out:
+    by_keyword = (*cls.text.given_functions, *cls.text.at_points)
+    for name in (*left_out, *by_keyword):
         if name in {*dir(parent), *parent.__dataclass_fields__}:
             raise WrittenError(f"parameter {name!r}: equations have an attribute of this name; another is needed")
     kinds = {"scalar": ArrayLike, "wavefunction": ArrayLike}
-    added = {name: kinds.get(ranks[name], Sequence[float]) for name in left_out}
+    added: dict[str, Any] = {name: kinds.get(ranks[name], Sequence[float]) for name in left_out}
+    for name in (name for name in by_keyword if name not in declared):
+        added[name] = Any if name in cls.text.given_functions else ArrayLike
+        setattr(cls, name, eqx.field(kw_only=True))
     cls.__annotations__ = {**added, **vars(cls).get("__annotations__", {})}
 
 

@@ -46,17 +46,18 @@ from solver.written.derivation import Derivation
 from solver.written.rates import Rate, Unseen
 from solver.written.text import Text
 
-BY_HAND = ("linear", "nonlinear", "rate")  # what a class without a text gives
+BY_HAND = ("linear", "nonlinear")  # what a class without a text gives
 
 
 class Equation(AnyEquation):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
-    A subclass gives a `text` (`sw.Text`), from which all else is derived, or `fields`, `linear`, `nonlinear` and
-    `rate`. Its parameters are annotated attributes, as in a dataclass; parameters of a text that the class does not
-    declare are added. The terms of a text that hold a parameter that is None are left out, and so are columns that make
-    sense in other numbers of dimensions alone. A text that depends on the equation is a property, and the class then
-    gives `fields` and `dimensions` too. In a class with a text each of the three methods may be given instead.
+    A subclass gives a `text` (`sw.Text`), from which all else is derived, or `fields`, `linear` and `nonlinear`, and
+    `rate` where steps are to keep a CFL number. Its parameters are annotated attributes, as in a dataclass; parameters
+    of a text that the class does not declare are added. The terms of a text that hold a parameter that is None are left
+    out, and so are columns that make sense in other numbers of dimensions alone. A text that depends on the equation is
+    a property, and the class then gives `fields` and `dimensions` too. In a class with a text each of the three methods
+    may be given instead.
 
     Class attributes:
         text: the equations, as `solver.written.text.Text`; None for an equation by hand.
@@ -94,8 +95,7 @@ class Equation(AnyEquation):
             check_text(self)
         elif missing := [name for name in BY_HAND if getattr(type(self), name) is getattr(Equation, name)]:
             raise TypeError(
-                f"{type(self).__name__} has no {' and no '.join(missing)}: linear, nonlinear and rate are needed, or a "
-                "text"
+                f"{type(self).__name__} has no {' and no '.join(missing)}: linear and nonlinear are needed, or a text"
             )
         check_bodies(self)
         for space in self.spaces.values() if self.grid.layout.shifts_phase else ():
@@ -141,8 +141,10 @@ class Equation(AnyEquation):
         """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.
 
         That is the largest speed across a grid cell, or the largest rate of reaction, read off the text; 0 where it
-        does not tell one: `why_no_rate` then says why.
+        does not tell one, or where there is no text: `why_no_rate` then says why.
         """
+        if self.text is None:
+            return jnp.zeros((), self.grid.dtype)
         return TextDynamics(self).rate(fields)
 
     def rate_of_linear(self) -> ArrayLike:
@@ -161,6 +163,8 @@ class Equation(AnyEquation):
 
     @property
     def why_no_rate(self) -> str:
+        if type(self).rate is Equation.rate and self.text is None:
+            return "its class has no method rate"
         if type(self).rate is not Equation.rate or isinstance(found := self.rate_at_points(), Rate):
             return ""
         return f"its text tells no CFL number, since {found.reason}"

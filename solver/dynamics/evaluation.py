@@ -15,15 +15,17 @@ from solver.dynamics.acting_bodies import with_moving_bodies
 from solver.dynamics.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
 from solver.dynamics.in_modes import GridModes, LargeMode, Rows
 from solver.fft import Transform, max_over_points
+from solver.mesh import placed
 from solver.operators import Fields, components
 from solver.spaces import Field
+from solver.static import sealed
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
 from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
 from solver.written.rates import Rate
-from solver.written.text import Text
+from solver.written.text import VALUES_OF, Text
 from solver.written.tree import Entry, Name, Node, Slot
 from solver.written.values import forms
 from solver.written.variants import with_obstacles, without_parameters
@@ -181,6 +183,9 @@ class Evaluation:
         known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
         needed = {name for function in functions for name in function.names}
         numbers = {name: value for name, value in known.items() if name in needed}
+        called = {name for function in functions for name in function.called}
+        # sealed, since a network holds more than arrays
+        numbers |= {n: sealed(getattr(self.equation, n)) for n in self.text.given_functions if n in called}
         if any(function.has_obstacles for function in functions):
             numbers[OBSTACLES] = self.equation.obstacles
         found = self.equation.rate_at_points()
@@ -201,9 +206,16 @@ class Evaluation:
         if kept is not None:
             held = {name for function in functions for name in function.obstacles}
             places |= {n: a for n, a in kept.items() if n in held or (n == KEPT and STRENGTH in held)}
+        called = {name for function in functions for name in function.called}
+        places |= {VALUES_OF + n: self._values(n) for n in self.text.at_points if VALUES_OF + n in called}
         if places:
             self.equation.transform.refuse_moved_points()
         return places or None
+
+    def _values(self, name: str) -> Array:
+        """A parameter of values at the points, over all points, split as fields at the points are."""
+        values = jnp.asarray(getattr(self.equation, name), self.grid.dtype)
+        return placed(jnp.broadcast_to(values, self.grid.physical_shape), self.grid.physical_sharding())
 
 
 def _with_products_apart(rows: Rows, needed: Mapping[bool, frozenset[int]], made: Mapping[int, Array]) -> Rows:

@@ -51,9 +51,25 @@ def check_text(equation: Any) -> None:
         require(name, value, words, real=_must_be_real(on_grid, name, value), **options)
         if getattr(equation, name, None) is value:
             object.__setattr__(equation, name, nothing_unless(value, **options))
+    _check_at_points(equation)
     require_powers(equation.grid, on_grid.text.system, equation.numbers())
     _check_spaces(equation)
     _refuse_unbounded_growth(equation, on_grid)
+
+
+def _check_at_points(equation: Any) -> None:
+    """Refuse functions that cannot be called, and values at the points of other shapes, complex or not finite ones."""
+    for name in equation.text.given_functions:
+        if not callable(function := getattr(equation, name)):
+            kind = type(function).__name__
+            raise ValueError(f"{name} is of type {kind}: a function, or a pytree that can be called, is needed")
+    shape = equation.grid.physical_shape
+    for name in equation.text.at_points:
+        value = getattr(equation, name)
+        given = jnp.shape(value)
+        if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+            raise ValueError(f"{name} of shape {list(given)}: values at the points are needed, {list(shape)}")
+        require(name, value, "finite numbers at the points")
 
 
 def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
 
 from solver.dynamics.equation import Equation
 from solver.grid import Grid
+from solver.static import is_array
 from solver.written import Text
+from solver.written.text import FUNCTION
 
 
 class WrittenEquation(Equation):
@@ -29,7 +35,8 @@ def write(
     units: Mapping[str, str] | None = None,
     means: Mapping[str, float] | None = None,
     components: Mapping[str, Sequence[str]] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | Sequence[str] | None = None,
+    at_points: Sequence[str] = (),
     energies: Mapping[str, str] | None = None,
     series: Mapping[str, str] | None = None,
     invariants: Mapping[str, str] | None = None,
@@ -58,7 +65,11 @@ def write(
         means: 0 for each field whose mean is 0 and stays so.
         components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
         functions: functions of your own, by name, written with `jax.numpy`: from numbers at a point to one number
-            there. Terms with them are evaluated as written, and give no CFL number.
+            there. Terms with them are evaluated as written, and give no CFL number. Or their names alone: then each is
+            a parameter of the equation, a function or a pytree that can be called (a network), whose arrays are leaves.
+            The same in a mapping is the default of such a parameter.
+        at_points: names of parameters that are fields of values at the points, `(x, y, z)` or what broadcasts against
+            it: a topography, a coefficient. They are leaves, split over the devices as fields at the points are.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
         series: further columns of the series, by name: an expression to average over the box, or one made of `max(f)`,
             `min(f)`, `mean(f)` and columns before it.
@@ -82,7 +93,11 @@ def write(
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         parameters = dict.fromkeys(parameters, "scalar")
-    return class_of(
+    given = functions if isinstance(functions, Mapping) else {}
+    defaults = {name: function for name, function in given.items() if _holds_arrays(function)}
+    if defaults:
+        functions = {**given, **dict.fromkeys(defaults, FUNCTION)}
+    made = class_of(
         Text(
             write=lines,
             fields=fields,
@@ -93,6 +108,7 @@ def write(
             means=means or {},
             components=components or {},
             functions=functions or {},
+            at_points=tuple(at_points),
             energies=energies,
             series=series or {},
             invariants=invariants,
@@ -105,6 +121,19 @@ def write(
             unbounded=unbounded,
         )
     )
+    return _with_defaults(made, defaults) if defaults else made
+
+
+def _holds_arrays(function: Any) -> bool:
+    """True for a pytree with arrays, such as a network."""
+    return not isinstance(function, FunctionType) and any(map(is_array, jax.tree.leaves(function)))
+
+
+def _with_defaults(cls: type[WrittenEquation], functions: Mapping[str, Any]) -> type[WrittenEquation]:
+    """A class below a class of equations, with defaults of functions that are its parameters."""
+    members: dict[str, Any] = {"__module__": __name__, "__annotations__": dict.fromkeys(functions, Any)}
+    members |= {name: eqx.field(default=function, kw_only=True) for name, function in functions.items()}
+    return type(cls.__name__, (cls,), {**members, "__doc__": cls.__doc__})
 
 
 @cache

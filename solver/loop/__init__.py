@@ -23,7 +23,7 @@ from solver.loop.many import (
     rollout_members as rollout_members,
 )
 from solver.loop.members import Members as Members
-from solver.loop.pure import integrate as integrate, rollout as rollout
+from solver.loop.pure import integrate as integrate
 from solver.loop.rounded_time import (
     RoundedTime as RoundedTime,
     rounded_time as rounded_time,
@@ -35,6 +35,7 @@ from solver.loop.short_words import (
     check_step_control as check_step_control,
     step_control as step_control,
 )
+from solver.loop.step_function import StepFunction as StepFunction, step_function as step_function
 from solver.loop.steps import (
     StepLimits as StepLimits,
     advance as advance,
@@ -42,3 +43,4 @@ from solver.loop.steps import (
     trace_advance as trace_advance,
 )
 from solver.loop.sums import device_state as device_state
+from solver.loop.trajectory import rollout as rollout

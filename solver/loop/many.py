@@ -26,10 +26,11 @@ from solver.loop.batch import (
 from solver.loop.batch_arrays import BatchArrays, constrained_batch
 from solver.loop.course import BlowUp, Course
 from solver.loop.members import Members
-from solver.loop.pure import integrate, rollout
+from solver.loop.pure import integrate
 from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import Schedule
 from solver.loop.sums import traced
+from solver.loop.trajectory import rollout
 from solver.mesh import MEMBER
 from solver.operators import Fields
 from solver.static import Static

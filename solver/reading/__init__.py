@@ -21,5 +21,6 @@ if TYPE_CHECKING:
         run_status as run_status,
     )
     from solver.reading.run import OpenRun as OpenRun, open_run as open_run
+    from solver.reading.trajectories import to_xarray as to_xarray
 
 __getattr__, __dir__ = imported_when_used(__name__)

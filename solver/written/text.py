@@ -28,6 +28,28 @@ TABLES = (
 LIMITS = (">= 0", "> 0", ">= 1")
 
 
+class Given:
+    """A stand-in for a function of a text that the equation has as a parameter; one object for each kind.
+
+    Args:
+        name: name of the object in this module.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__qualname__ = name
+
+    def __call__(self, *given: Any) -> Any:
+        raise TypeError(f"{self.__qualname__}: the equation has this function; it is called at the points")
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+FUNCTION = Given("FUNCTION")  # a function, or a pytree that can be called, with its arrays as leaves of the equation
+VALUES = Given("VALUES")  # an array of values at the points
+VALUES_OF = "values_of_"  # and the name of the parameter: the function by which a text takes the values
+
+
 @dataclass(frozen=True)
 class Text:
     """A system of equations as text.
@@ -41,7 +63,9 @@ class Text:
         units: units of each field where they are known, and of each column whose units do not follow from them.
         means: names of the fields whose mean is 0 and stays 0.
         components: names of the components of fields, by field; made from the field's name where none are given.
-        functions: the user's functions by name; each takes numbers at a point and returns one number.
+        functions: the user's functions by name; each takes numbers at a point and returns one number. Or a sequence of
+            names alone, of functions that are parameters of the equation.
+        at_points: names of parameters that are fields of values at the points.
         energies: quadratic forms of the fields that have a budget, as the text of the density by name; ½|u|² of each
             field if None.
         series: further columns of the series, by name: texts whose means over the box are reported, or what is made
@@ -74,6 +98,7 @@ class Text:
     means: Any = ()
     components: Any = ()
     functions: Any = ()
+    at_points: Sequence[str] = ()
     energies: Any = None
     series: Any = ()
     invariants: Any = None
@@ -90,6 +115,8 @@ class Text:
     def __post_init__(self) -> None:
         lines = [self.write] if isinstance(self.write, str) else self.write
         object.__setattr__(self, "write", tuple(lines))
+        object.__setattr__(self, "functions", _with_stand_ins(self.functions))
+        self._define_values()
         for name in TABLES:
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else tuple(dict(given).items()))
@@ -112,6 +139,24 @@ class Text:
         self._check_beside()
         if self.plan not in PLANS:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
+
+    def _define_values(self) -> None:
+        """Make each parameter of values at the points a name for a function of the place."""
+        object.__setattr__(self, "at_points", tuple(self.at_points))
+        defined, functions = dict(self.define), dict(self.functions)
+        for name in self.at_points:
+            refuse_no_name("parameter", name)
+            text = f"{VALUES_OF}{name}(x)"
+            if name in dict(self.fields) or defined.get(name, text) != text:
+                raise WrittenError(f"at_points: {name!r} is a field or a definition already; another name is needed")
+            defined[name], functions[VALUES_OF + name] = text, VALUES
+        object.__setattr__(self, "define", defined)
+        object.__setattr__(self, "functions", functions)
+
+    @property
+    def given_functions(self) -> tuple[str, ...]:
+        """Names of the functions that are parameters of the equation."""
+        return tuple(name for name, function in self.functions if function is FUNCTION)
 
     def _check_names(self) -> None:
         """Refuse names in the tables outside the equations that could be in no text."""
@@ -269,8 +314,29 @@ def _used(nodes: Sequence[Node], defined: Mapping[str, Node]) -> set[str]:
     return names | (_used([defined[name] for name in names], defined) if names else set())
 
 
+def _with_stand_ins(functions: Any) -> dict[str, Any]:
+    """Functions by name, with a stand-in for each that is given by its name alone.
+
+    Raises:
+        WrittenError: a function that cannot be part of a text, since it holds arrays.
+    """
+    pairs = functions.items() if isinstance(functions, Mapping) else functions
+    named = dict((one, FUNCTION) if isinstance(one, str) else one for one in pairs)
+    for name, function in named.items():
+        try:
+            hash(function)
+        except TypeError:
+            raise WrittenError(
+                f"function {name!r} is a {type(function).__name__}, which holds arrays: functions = [{name!r}] is "
+                f"needed, and {name}=… of the equation"
+            ) from None
+    return named
+
+
 def _word(name: str, function: Any) -> Word:
     """A function of the user's as a word of the language, with the numbers of arguments that it takes."""
+    if isinstance(function, Given):
+        return Word(f"{name}(…)", 1, MOST_ARGUMENTS)
     if not callable(function):
         raise WrittenError(f"function {name!r}: {type(function).__name__}, where a function of numbers is needed")
     try:

@@ -204,7 +204,7 @@ WRONG = {
     "no such class": (OWN, "own.py:Decoy", "Decoy: has no Decoy; subclasses of Equation there: Decay"),
     "no equation": (OWN, "own.py:Mean", "Mean: it is no Equation; subclasses of Equation there: Decay"),
     "no fields": (OWN.replace("fields = {", "felder = {"), "own.py:Decay", "needs a class attribute fields"),
-    "abstract": (OWN.replace("def rate", "def speed"), "own.py:Decay", "Decay has no rate: linear, nonlinear and"),
+    "abstract": (OWN.replace("def nonlinear", "def speed"), "own.py:Decay", "Decay has no nonlinear: linear and"),
     "no module": (OWN, "no_such_package.waves:Decay", "No module named 'no_such_package'"),
     "wrong names": (OWN.replace('return {"u": jnp.z', 'return {"w": jnp.z'), "own.py:Decay", "own.py: Decay:"),
     "wrong shape": (OWN.replace("jnp.zeros_like(fields[\"u\"])", "fields[\"u\"][0]"), "own.py:Decay", "nonlinear()"),

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
 from solver.assemble.registry import Registry
@@ -196,3 +197,26 @@ def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
     sw.integrate(equation, stepper, start, step=1e-4, steps=1)
     with pytest.raises(ValueError, match="act on a wavenumber k as k\\^2; a fixed step or a tolerance is needed"):
         sw.integrate(equation, stepper, start, cfl=0.5, end=1.0, max_steps=3)
+
+
+class Decay(sw.Equation):
+    """A class by hand, which says nothing of its speeds."""
+
+    fields = {"u": sw.Field()}  # noqa: RUF012
+
+    def linear(self):
+        return sw.Diagonal({"u": -self.grid.k_squared()})
+
+    def nonlinear(self, fields, t):
+        return {"u": -fields["u"]}
+
+
+def test_a_class_without_a_rate_takes_fixed_steps_and_a_tolerance(make_grid):
+    equation, stepper = Decay(make_grid((8,), devices=1)), sw.steppers.IFRK3()
+    state = sw.initial_state(equation, stepper, jnp.ones((1, 8)))
+    for how in ({"step": 0.125}, {"tolerance": 1e-6}):
+        *_, last = sw.evolve(equation, stepper, state, end=0.5, **how)
+        assert float(last.field["u"][0, 0].real) == pytest.approx(np.exp(-0.5), rel=1e-4)
+    assert "cfl" not in equation.series(state.field, 0.1)
+    with refused_in_one_line("decay: its class has no method rate; a fixed step or a tolerance is needed"):
+        list(sw.evolve(equation, stepper, state, end=0.5, cfl=0.5))

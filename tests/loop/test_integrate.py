@@ -11,7 +11,7 @@ from helpers import VELOCITY
 import solver as sw
 from solver import initial
 from solver.equations import KuramotoSivashinsky, NavierStokes
-from solver.loop import advance, pure
+from solver.loop import advance, pure_steps
 from solver.steppers import CNAB2, ETDRK4, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow
@@ -151,7 +151,7 @@ def test_wrong_steps_are_refused(shifted_wave, wrong, message):
 
 def test_half_a_step_is_refused():
     with pytest.raises(ValueError, match=r"2.5 steps: zero or more are needed, a whole number"):
-        pure._checked(0.1, 2.5, "none")  # `integrate` itself lets no such type through here
+        pure_steps.checked_count(0.1, 2.5, "none")  # `integrate` itself lets no such type through here
 
 
 @pytest.fixture(scope="module")
