@@ -62,7 +62,6 @@ def test_controlled_steps_and_other_devices_give_the_same_budget(make_grid):
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("mean_field", [None, (0.7, -0.2)], ids=["no mean field", "mean field"])
 def test_flow_and_magnetic_field_exchange_what_the_other_gets(make_grid, mean_field):
     grid = make_grid((16, 12), devices=2)
@@ -90,7 +89,6 @@ def test_buoyancy_gives_what_the_stratification_takes(make_grid):
     assert abs(flux) > 1e-4
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["1j*A*conj(dx(A))", "-1j*conj(A)*dx(A)"])
 def test_the_momentum_of_a_wave_decays_as_its_mass_does(make_grid, form):
     """Of one plane wave, exp(i n x), it is n times the mass; the damping is a cause with a name."""

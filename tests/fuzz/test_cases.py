@@ -7,6 +7,13 @@ from fuzz.trials import TRIALS
 SHORT = {"stepper": "etdrk2", "step": 0.003, "end": 0.018}
 OUTPUT = {"series": {"every_steps": 1}, "snapshots": {"every_steps": 6}}
 CASES = {
+    # the second program counted a component off the diagonal once
+    "length of a symmetric tensor": ("reference", {
+        "grid": {"shape": [14, 8], "lengths": [2.5, 2.5]}, "equation": {"name": "oldroyd-b", "relaxation_time": 0.3},
+        "initial": {"velocity": {"name": "noise"}, "stress": {"name": "random-phase", "energy": 0.2, "peak": 7.5}},
+        "time": SHORT, "devices": {"use": [0]}, "random": {"seed": 1},
+        "output": {**OUTPUT, "spectra": {"every_steps": 6}, "domain-length": {"every_steps": 3}},
+    }, "same"),
     # a complex field has more modes to split than the real one that its grid was first made for
     "complex field on as many devices as it has planes": ("reference", {
         "grid": {"shape": [8, 10], "dealias": "three-halves"},

@@ -75,8 +75,8 @@ class Record:
         return found
 
     def domain_length(self):
-        k = np.sqrt(self.box.k2)
-        squares = {n: np.sum(np.abs(self.parts(n)) ** 2, axis=0) * (k > 0) for n in self.system.fields}
+        k, hats = np.sqrt(self.box.k2), dict(zip(self.system.names, self.fields, strict=True))
+        squares = {n: sum(np.abs(hats[c]) ** 2 for c in all.values()) * (k > 0) for n, all in self.system.parts.items()}
         return {f"{n}_length": 2 * np.pi * np.sum(s) / (np.sum(k * s) or 1) for n, s in squares.items()}
 
     def transfer(self):
