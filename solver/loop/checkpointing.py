@@ -11,7 +11,9 @@ checkpoint  memory               steps that are taken
 `sqrt`      2 √n S + R           n twice more, all but the last of each block
 ==========  ===================  ================================================
 
-A transposed step costs one to two of forward ones. Without a gradient all of them cost the same.
+A transposed step costs one to two of forward ones. Without a gradient all of them cost the same. `auto` is `steps`
+where n S is at most a quarter of a device's memory, else `sqrt`. Whether `none` is faster than `steps` depends on the
+grid and the machine, since what it keeps is also written and read (benchmarks/gradients.md).
 
 Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
 """
@@ -19,16 +21,40 @@ Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-CHECKPOINTS = ("none", "steps", "sqrt")
+from solver.mesh import AnyMesh
+
+CHECKPOINTS = ("auto", "none", "steps", "sqrt")
+SHARE = 4  # of a device's memory, states that are kept take at most one of so many parts
 
 Carry = Any  # what steps move: fields, history of the stepper and states of the forcings; or a whole state
 OneStep = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
+
+
+def chosen_checkpoint(checkpoint: str, steps: int, state: Any, mesh: AnyMesh) -> str:
+    """What is kept for a gradient of so many steps: where the caller leaves the choice, what there is memory for."""
+    if checkpoint != "auto":
+        return checkpoint
+    of_state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype"))
+    return "steps" if SHARE * steps * of_state <= mesh.size * _memory_of_a_device() else "sqrt"
+
+
+def _memory_of_a_device() -> float:
+    """Bytes of memory of each device of this process; infinite if nobody says."""
+    devices = jax.local_devices()
+    of_device = (devices[0].memory_stats() or {}).get("bytes_limit")
+    if of_device is not None:
+        return float(of_device)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / len(devices)
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def repeat(one_step: OneStep, carry: Carry, begin: Any, steps: int, checkpoint: str) -> Carry:

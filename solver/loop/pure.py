@@ -18,7 +18,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import without_budget
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import kept_energies
-from solver.loop.checkpointing import Carry, repeat
+from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
 from solver.loop.controls import StepControl
 from solver.loop.first_change import check_once
 from solver.loop.pure_steps import (
@@ -87,7 +87,7 @@ def integrate(
     max_steps: SupportsIndex | None = None,
     save: SaveFunction | None = None,
     every: SupportsIndex = 1,
-    checkpoint: str = "sqrt",
+    checkpoint: str = "auto",
 ) -> State | tuple[State, Any]:
     """The state after `steps` equal steps, or at the time `end`: a pure function, for `jit`, `grad`, `jvp`, `vmap`.
 
@@ -112,8 +112,9 @@ def integrate(
         every: number of steps from one row to the next; with `save`.
         checkpoint: choice of what a gradient keeps. `none` keeps what the derivative of each step needs, the most
             memory; `steps` keeps the state at each step, and takes each step once more; `sqrt` keeps 2 √steps states,
-            and takes each step twice more. Which of them is fastest depends on grid and machine, since kept states are
-            also written and read: try them. Makes no difference without a gradient.
+            and takes each step twice more. `auto` is `steps` where those states fit into a quarter of a device's
+            memory (of one member, under `vmap`), else `sqrt`. `none` may be faster yet, or slower, since what it keeps
+            is also written and read. Makes no difference without a gradient.
 
     Returns:
         The state at t + steps · step, or at `end`; with `save`, the pair of this state and the rows, the first of which
@@ -146,6 +147,7 @@ def integrate(
     saved = save_module(save)
     count, between, step = begin_equal_steps(equation, stepper, state, step, steps, every, checkpoint)
     start, rows = for_equal_steps(state), None
+    checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh)
     if saved is None:
         moved = _integrated(equation, stepper, start, step, count, checkpoint)
     else:
@@ -170,6 +172,7 @@ def _to_end(
 ) -> State:
     """`integrate` up to a time, with steps that a control chooses."""
     count = checked_steps(max_steps, checkpoint)
+    checkpoint = chosen_checkpoint(checkpoint, count, state, equation.grid.mesh)
     check_step_control(equation, stepper, control, end, state.t)
     check_state(equation, state)
     check_once(equation, state)
@@ -197,8 +200,11 @@ def _to_end(
 
 
 def _counted_from_here(equation: AnyEquation, state: State) -> State:
-    """A state from which times and the energy budget are counted anew."""
-    begun = _begin_budget(equation, state.field, tuple(state.budget)) if state.budget else {}
+    """A state from which times and the energy budget are counted anew; nothing is differentiated through the budget."""
+    begun = {}
+    if state.budget:
+        constant = lambda leaf: jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
+        begun = _begin_budget(*jax.tree.map(constant, (equation, state.field)), tuple(state.budget))
     return state.replace(**begun, t_reference=state.t, step_reference=state.step)
 
 

@@ -14,7 +14,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import shorn
 from solver.dynamics.checks import nothing_unless
 from solver.dynamics.compiled import compiled
-from solver.loop.checkpointing import Carry, repeat
+from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
 from solver.loop.controls import StepControl, is_known
 from solver.loop.first_change import check_once
 from solver.loop.pure_steps import (
@@ -55,7 +55,7 @@ def rollout(
     intervals: SupportsIndex | None = None,
     max_steps: SupportsIndex | None = None,
     save: SaveFunction | None = None,
-    checkpoint: str = "sqrt",
+    checkpoint: str = "auto",
 ) -> tuple[Array, Any]:
     """A trajectory as arrays: rows at the start and after every so many equal steps, or at equally spaced times.
 
@@ -76,8 +76,8 @@ def rollout(
         save: function of a state (`field`, `forcing`, `key`, `t`, `step`) that returns the row: an array, or a pytree
             of arrays. It is compiled with the steps, once for each code and values that the function closes over. A
             pytree that can be called (a network) has its arrays as leaves. By default the fields at the points.
-        checkpoint: choice of what a gradient keeps: `none` and `steps` as in `integrate`; `sqrt` keeps a state at each
-            row and at each step between two of them, and takes each step twice more (once, if `every` is 1).
+        checkpoint: choice of what a gradient keeps: `auto`, `none`, `steps` as in `integrate`; `sqrt` keeps a state at
+            each row and at each step between two of them, and takes each step twice more (once, if `every` is 1).
 
     Returns:
         Times `(time,)`, and the rows, each array of them with a leading axis of time. Without `save` these are the
@@ -105,6 +105,7 @@ def rollout(
     need_step_alone(steps, step, {"control": control, "cfl": cfl, "tolerance": tolerance, "max_step": max_step})
     count, between, step = begin_equal_steps(equation, stepper, state, step, steps, every, checkpoint)
     start = for_equal_steps(state.replace(history=shorn(state.history)))
+    checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh)
     rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint)[1]
     return jnp.asarray(state.t + between * np.arange(count // between + 1) * step), rows
 
@@ -162,6 +163,7 @@ def _to_end(
         warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=4)
     times = _spaced(state.t, end, count)
     start = device_state(state.replace(history=shorn(state.history), budget={}))
+    checkpoint = chosen_checkpoint(checkpoint, attempts * count, start, equation.grid.mesh)
     later = jax.tree.map(lambda t: t[1:], as_pair(times))
     rows, are_there = _controlled_rows(equation, stepper, control, save, start, later, attempts, checkpoint)
     if not traced((rows, are_there)) and not np.all(are_there):

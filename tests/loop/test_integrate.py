@@ -78,7 +78,8 @@ def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
 
     def held(steps):
         def loss(fields):
-            return energy(sw.integrate(flow, stepper, state.replace(field=fields), step=0.01, steps=steps), grid)
+            start = state.replace(field=fields)
+            return energy(sw.integrate(flow, stepper, start, step=0.01, steps=steps, checkpoint="sqrt"), grid)
 
         return jax.jit(jax.grad(loss)).lower(state.field).compile().memory_analysis().temp_size_in_bytes
 
@@ -138,7 +139,7 @@ def test_undeclared_attributes_are_refused(make_grid):
         ({"step": 0}, "step 0: a positive number is needed"),
         ({"step": np.float64(-0.1)}, "step -0.1: a positive number is needed"),
         ({"step": np.ones(2)}, r"step of shape \[2\]: one number is needed; vmap takes several"),
-        ({"checkpoint": "all"}, "checkpoint = 'all': none, steps, sqrt are there"),
+        ({"checkpoint": "all"}, "checkpoint = 'all': auto, none, steps, sqrt are there"),
         ({"every": 3}, "every = 3 of 4 steps: a whole number that divides them is needed"),
         ({"every": True}, "every = True of 4 steps: a whole number that divides them is needed"),
     ],
@@ -177,6 +178,23 @@ def test_checkpoints_change_memory_and_no_gradient(shifted_wave):
     for slope in slopes[1:]:
         np.testing.assert_allclose(slope, slopes[0], atol=1e-12 * np.abs(slopes[0]).max())
     assert held[0] > 3 * held[1] > 6 * held[2]
+
+
+@pytest.mark.parametrize(("memory", "kind"), [(1e12, "steps"), (1e3, "sqrt")])
+def test_what_is_kept_is_what_there_is_memory_for(shifted_wave, monkeypatch, memory, kind):
+    equation, stepper, state = shifted_wave
+    monkeypatch.setattr("solver.loop.checkpointing._memory_of_a_device", lambda: memory)
+
+    def repeated(**options):
+        run = lambda fields: (
+            sw.integrate(  # noqa: E731
+                equation, stepper, state.replace(field=fields), step=0.1, steps=100, **options
+            ).field
+        )
+        return str(jax.make_jaxpr(run)(state.field)).count("prevent_cse")
+
+    assert repeated() == repeated(checkpoint=kind)
+    assert len({repeated(checkpoint=other) for other in ("none", "steps", "sqrt")}) == 3
 
 
 def test_a_rollout_holds_what_evolve_yields(problem):
