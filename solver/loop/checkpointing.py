@@ -38,7 +38,7 @@ OneStep = Callable[[Carry, Any], Carry]  # from the start of step number i, coun
 
 
 def chosen_checkpoint(checkpoint: str, steps: int, state: Any, mesh: AnyMesh) -> str:
-    """What is kept for a gradient of so many steps: where the caller leaves the choice, what there is memory for."""
+    """The choice for a gradient of so many steps; if the caller leaves it open, by the memory that there is."""
     if checkpoint != "auto":
         return checkpoint
     of_state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype"))

@@ -67,7 +67,7 @@ class Plan(Generic[Row]):
 
 
 def plan_as_written(rows: Mapping[Row, Node], fields: Collection[str], separate: Collection[str] = ()) -> Plan[Row]:
-    """The plan that does what is in the text: no identity is used, so that aliasing is the text's, too.
+    """The plan that follows the text: no identity is used, so that aliasing is the text's, too.
 
     Equal inner fields and equal products are one; terms that are multiplied at the points and then added are one
     product.
