@@ -19,7 +19,7 @@ from solver.fft.point_function import FieldFunctions
 from solver.fft.stages import extend, to_modes, to_points, transposed, truncate
 from solver.grid.layout import Layout
 
-MOST_POINTS = 2**12  # 16³, and less than 64²
+MOST_POINTS = 2**12  # 16³ or 64²
 
 
 def has_plain_transform(layout: Layout, on_cpu: bool) -> bool:
