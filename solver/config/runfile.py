@@ -232,6 +232,8 @@ def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:
 def _entry(table: Any, kind: str, path: str, schema: Schema) -> Entry:
     """The class that the key `name` of a table names."""
     if not isinstance(table, Mapping) or "name" not in table:
+        if path == "initial" and isinstance(table, Mapping) and any(isinstance(v, Mapping) for v in table.values()):
+            raise ConfigError(f"[initial.{next(iter(table))}]: the equation has one field, so [initial] is needed")
         raise ConfigError(f"{path}.name is missing: one of {', '.join(schema.names(kind))} is needed")
     return _find(schema, kind, table["name"], f"{path}.name")
 

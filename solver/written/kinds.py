@@ -27,6 +27,7 @@ from solver.written.vocabulary import (
     EXTREMES,
     POINTWISE,
     UNIT_VECTORS,
+    WORDS,
     nearest,
 )
 
@@ -160,11 +161,19 @@ class _Checker:
             return self.names[node.name]
         axis = COORDINATES.get(node.name, UNIT_VECTORS.get(node.name, 0))
         if node.name not in CONSTANTS:
-            raise node.place.error(f"unknown name {node.name!r}{nearest(node.name, {*self.names, *CONSTANTS})}")
+            raise node.place.error(f"unknown name {node.name!r}{self._remedy(node.name)}")
         if axis >= self.dimensions:
             turned = "; cross(ez, u) is u.x*ey - u.y*ex there" if node.name == "ez" and self.dimensions == 2 else ""
             raise node.place.error(f"{node.name} in {self.dimensions} dimensions: there is no such axis{turned}")
         return VECTOR if node.name in UNIT_VECTORS else SCALAR
+
+    def _remedy(self, name: str) -> str:
+        """The end of a message about a name that nothing has."""
+        if name in WORDS:
+            return f": {WORDS[name].signature} is needed"
+        if name[:1] == "d" and name[1:] in self.names:
+            return f"; the derivative in time is dt({name[1:]})"
+        return nearest(name, {*self.names, *CONSTANTS})
 
     def alike(self, nodes: tuple[Node, ...], what: str) -> Kind:
         """The one kind of several nodes; complex if one of them is."""

@@ -190,7 +190,9 @@ class _Reader:
         name = given.func.id
         if name not in self.words:
             close = ["dt"] if name in ("d", "ddt", "d_dt", "Dt") else self.words
-            raise self.place(given.func).error(f"no operator or function {name!r}{nearest(name, close)}")
+            known = nearest(name, close)
+            remedy = known if "did you mean" in known else f"; a product is written with *{known}"
+            raise self.place(given.func).error(f"no operator or function {name!r}{remedy}")
         word = self.words[name]
         if given.keywords or any(isinstance(argument, ast.Starred) for argument in given.args):
             raise place.error(f"{word.signature}: arguments by position are needed")

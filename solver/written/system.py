@@ -100,7 +100,7 @@ def read_system(
     _check_names(fields, unknowns, define, parameters or {}, functions)
     named = {name: read_expression(text, functions) for name, text in define.items()}
     lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns, named.values())
-    declared = {*fields, *unknowns, *named, *CONSTANTS}
+    declared = {*fields, *unknowns, *named, *CONSTANTS, *WORDS}
     guesses = parameters is None
     if parameters is None:
         parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")

@@ -142,6 +142,10 @@ NOT_TOGETHER = {
         "navier-stokes is stepped by cnab2, etdrk2, etdrk3, etdrk4, ifrk2, ifrk3, ifrk4, imexrk2, imexrk3, lsrk3, "
         "sbdf2, sbdf3",
     ),
+    "initial of one field, by its name": (
+        ["initial={velocity={name='noise'}}"],
+        "[initial.velocity]: the equation has one field, so [initial] is needed",
+    ),
     "initial": (
         ["initial={name='gaussian'}"],
         "velocity, a vector of navier-stokes, starts from beltrami, file, gaussian-random, kelvin-helmholtz",

@@ -186,11 +186,10 @@ def test_what_is_kept_is_what_there_is_memory_for(shifted_wave, monkeypatch, mem
     monkeypatch.setattr("solver.loop.checkpointing._memory_of_a_device", lambda: memory)
 
     def repeated(**options):
-        run = lambda fields: (
-            sw.integrate(  # noqa: E731
-                equation, stepper, state.replace(field=fields), step=0.1, steps=100, **options
-            ).field
-        )
+        def run(fields):
+            start = state.replace(field=fields)
+            return sw.integrate(equation, stepper, start, step=0.1, steps=100, **options).field
+
         return str(jax.make_jaxpr(run)(state.field)).count("prevent_cse")
 
     assert repeated() == repeated(checkpoint=kind)

@@ -74,6 +74,9 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = 9**9**9*u", "9**9*u", "an exponent is a number or a parameter"),
         ("dt(u) = (nu**999)*u", "999", "an exponent of 999: 64 at most"),
         # names
+        ("dt(u) = -(1 + lap)**2*u", "lap", "unknown name 'lap': lap(f), or lap(f, x, y) along these axes is needed"),
+        ("dt(u) = du/nu", "du", "unknown name 'du'; the derivative in time is dt(u)"),
+        ("dt(u) = u(1 - u)", "u", "no operator or function 'u'; a product is written with *"),
         ("dt(u) = nux*lap(u)", "nux", "unknown name 'nux'; did you mean 'nu'?"),
         ("dt(u) = velocity_scal*u", "velocity_scal*", "did you mean 'velocity_scale'?"),
         ("dt(u) = nu*lapl(u)", "lapl", "no operator or function 'lapl'; did you mean 'lap'?"),
