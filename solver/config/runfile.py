@@ -155,6 +155,9 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
     name would start all of them from the same values.
     """
     if len(fields) == 1:
+        if isinstance(table, Mapping) and "name" not in table:
+            for name in (key for key, value in table.items() if isinstance(value, Mapping)):
+                raise ConfigError(f"[{section}.{name}]: the equation has one field, so [{section}] is needed")
         return {fields[0]: (table, section)} if table != {} or needed else {}
     tables = ", ".join(f"[{section}.{name}]" for name in fields)
     if needed and isinstance(table, Mapping) and "name" in table and "name" not in fields:
@@ -232,8 +235,6 @@ def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:
 def _entry(table: Any, kind: str, path: str, schema: Schema) -> Entry:
     """The class that the key `name` of a table names."""
     if not isinstance(table, Mapping) or "name" not in table:
-        if path == "initial" and isinstance(table, Mapping) and any(isinstance(v, Mapping) for v in table.values()):
-            raise ConfigError(f"[initial.{next(iter(table))}]: the equation has one field, so [initial] is needed")
         raise ConfigError(f"{path}.name is missing: one of {', '.join(schema.names(kind))} is needed")
     return _find(schema, kind, table["name"], f"{path}.name")
 

@@ -8,15 +8,13 @@ the steps of blocks are faster by a third (benchmarks/startup.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Array
 
-from solver.fft.local import AxisNames, LocalTransform
-from solver.fft.maxima import largest_on_device
-from solver.fft.point_function import FieldFunctions
+from solver.fft.local import AxisNames
 from solver.fft.stages import extend, to_modes, to_points, transposed, truncate
+from solver.fft.whole import WholeArrays
 from solver.grid.layout import Layout
 
 MOST_POINTS = 2**12  # 16³ or 64²
@@ -28,8 +26,8 @@ def has_plain_transform(layout: Layout, on_cpu: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class PlainArrays(LocalTransform):
-    """Transforms of whole arrays on one device, by one FFT call each."""
+class PlainArrays(WholeArrays):
+    """Transforms of whole arrays on one device, by one FFT call each. Nothing is sent."""
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT of all axes, then the modes that are kept. See `LocalTransform.forward`."""
@@ -46,18 +44,3 @@ class PlainArrays(LocalTransform):
         for axis in range(d):
             u_hat = extend(u_hat, layout, axis, axis - d)
         return to_points(u_hat, layout, d)
-
-    def pointwise(
-        self,
-        u_hat: Array,
-        functions: FieldFunctions,
-        layout: Layout,
-        axis_name: AxisNames,
-        operands: Sequence[Array],
-    ) -> list[Array]:
-        """Inverse transform, the functions of all fields at all points, forward transform."""
-        u = self.inverse(u_hat, layout, axis_name, 1.0)
-        f_hat = self.forward(functions.fn(u, *operands), layout, axis_name, 1 / math.prod(layout.points))
-        if functions.largest is None:
-            return [f_hat]
-        return [f_hat, largest_on_device(functions.largest(u, *operands), layout, axis_name)]

@@ -108,8 +108,8 @@ class WholeArrays(LocalTransform):
         operands: Sequence[Array],
     ) -> list[Array]:
         """Inverse transform, the functions of all fields at all points, forward transform."""
-        u = inverse_local(u_hat, layout, axis_name, precision=self.precision)
-        f_hat = forward_local(functions.fn(u, *operands), layout, axis_name, precision=self.precision)
+        u = self.inverse(u_hat, layout, axis_name, 1.0)
+        f_hat = self.forward(functions.fn(u, *operands), layout, axis_name, 1 / math.prod(layout.points))
         if functions.largest is None:
             return [f_hat]
         largest = largest_on_device(functions.largest(u, *operands), layout, axis_name)

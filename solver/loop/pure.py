@@ -20,7 +20,6 @@ from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import kept_energies
 from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
 from solver.loop.controls import StepControl
-from solver.loop.first_change import check_once
 from solver.loop.pure_steps import (
     checked_steps,
     for_equal_steps,
@@ -31,14 +30,12 @@ from solver.loop.pure_steps import (
     one_step,
     with_rates,
 )
-from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.saving import SaveFunction, save_module
-from solver.loop.short_words import check_step_control, step_control
-from solver.loop.steps import begin_control
+from solver.loop.short_words import step_control
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
-from solver.loop.trajectory import begin_equal_steps, equal_rows, need_step_alone
+from solver.loop.trajectory import begin_chosen_steps, begin_equal_steps, equal_rows, need_step_alone
 from solver.operators import Fields
-from solver.steppers.checks import check_history, check_kinds, check_state
+from solver.steppers.checks import check_kinds
 from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
 
@@ -173,13 +170,7 @@ def _to_end(
     """`integrate` up to a time, with steps that a control chooses."""
     count = checked_steps(max_steps, checkpoint)
     checkpoint = chosen_checkpoint(checkpoint, count, state, equation.grid.mesh)
-    check_step_control(equation, stepper, control, end, state.t)
-    check_state(equation, state)
-    check_once(equation, state)
-    check_history(equation, stepper, state.history)
-    state = begin_control(equation, control, state)
-    if not traced((equation, state, control)):
-        warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=4)
+    state = begin_chosen_steps(equation, stepper, state, control, end)
     moved, is_there = _controlled(equation, stepper, control, device_state(state), as_pair(end), count, checkpoint)
     if traced((moved, is_there)):
         moved, known = nothing_unless_there(is_there, moved), lambda value: value

@@ -139,6 +139,22 @@ def begin_equal_steps(
     return count, between, step
 
 
+def begin_chosen_steps(equation: AnyEquation, stepper: Stepper, state: State, control: StepControl, end: Any) -> State:
+    """Check everything that steps to a time need, whose sizes a control chooses; the state with the control's memory.
+
+    Raises:
+        ValueError, TypeError: as `integrate`.
+    """
+    check_step_control(equation, stepper, control, end, state.t)
+    check_state(equation, state)
+    check_once(equation, state)
+    check_history(equation, stepper, state.history)
+    state = begin_control(equation, control, state)
+    if not traced((equation, state, control)):
+        warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=5)
+    return state
+
+
 def _to_end(
     equation: AnyEquation,
     stepper: Stepper,
@@ -154,13 +170,7 @@ def _to_end(
     attempts, count = checked_steps(max_steps, checkpoint), whole(intervals)
     if not count:
         raise ValueError(f"intervals={intervals}: one or more are needed, a whole number")
-    check_step_control(equation, stepper, control, end, state.t)
-    check_state(equation, state)
-    check_once(equation, state)
-    check_history(equation, stepper, state.history)
-    state = begin_control(equation, control, state)
-    if not traced((equation, state, control)):
-        warn_of_rounded_time(rounded_time_at_start(equation, control, state, end), stacklevel=4)
+    state = begin_chosen_steps(equation, stepper, state, control, end)
     times = _spaced(state.t, end, count)
     start = device_state(state.replace(history=shorn(state.history), budget={}))
     checkpoint = chosen_checkpoint(checkpoint, attempts * count, start, equation.grid.mesh)

@@ -146,6 +146,10 @@ NOT_TOGETHER = {
         ["initial={velocity={name='noise'}}"],
         "[initial.velocity]: the equation has one field, so [initial] is needed",
     ),
+    "forcing of one field, by its name": (
+        ["forcing={velocity={name='abc'}}"],
+        "[forcing.velocity]: the equation has one field, so [forcing] is needed",
+    ),
     "initial": (
         ["initial={name='gaussian'}"],
         "velocity, a vector of navier-stokes, starts from beltrami, file, gaussian-random, kelvin-helmholtz",
