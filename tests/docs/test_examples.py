@@ -1,6 +1,7 @@
 """Python in the documentation runs as it stands."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_examples_run(page, tmp_path):
             run_script(text, tmp_path)
         else:
             for line in text.splitlines():
-                command, *words = line.split()
+                command, *words = shlex.split(line)
                 assert command == "slabwave"
                 done = slabwave(*words, folder=tmp_path)
                 assert done.returncode == 0, f"{line}: {done.stderr}"
