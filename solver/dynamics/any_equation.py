@@ -80,7 +80,8 @@ class AnyEquation(eqx.Module):
         grid = self.with_points(self.grid)
         object.__setattr__(self, "grid", grid.as_real if self.is_real() else grid.as_complex)
         refuse_dimensions(self)
-        self.method.check(self.grid.layout, self.grid.mesh)
+        if self.grid.walls is None:
+            self.method.check(self.grid.layout, self.grid.mesh)
 
     @classmethod
     def with_points(cls, grid: Grid) -> Grid:
@@ -92,7 +93,8 @@ class AnyEquation(eqx.Module):
 
     def __hash__(self) -> int:
         """`jax.jit` of a method hashes the equation; its forcings may be a dict."""
-        return hash((type(self), self.grid, self.method, *jax.tree.leaves(self)))
+        numbers = [leaf for leaf in jax.tree.leaves(self) if not np.ndim(leaf)]
+        return hash((type(self), self.grid, self.method, *numbers))
 
     @classmethod
     def is_real(cls) -> bool:

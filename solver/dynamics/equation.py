@@ -23,6 +23,7 @@ from solver.bodies.body import Scene
 from solver.bodies.obstacles import by_name
 from solver.dynamics.acting_bodies import FreeBodies, with_bodies_at_rest
 from solver.dynamics.any_equation import AnyEquation, refuse_dimensions
+from solver.dynamics.between_walls import DynamicsBetweenWalls
 from solver.dynamics.budget import BUDGET
 from solver.dynamics.companion import MOTION, Companion, check_companions, named_companions, together
 from solver.dynamics.declared import declare
@@ -32,10 +33,12 @@ from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.fields_report import report_of_fields
 from solver.dynamics.report import Report
+from solver.dynamics.report_between_walls import ReportBetweenWalls
+from solver.dynamics.spaces_between_walls import checked_walls, modes_between_walls, space_between_walls
 from solver.dynamics.start_changes import Shares, shares_removed
 from solver.dynamics.text_checks import check_bodies, check_text
 from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
-from solver.dynamics.text_report import report_of_text
+from solver.dynamics.text_report import TextReport, report_of_text
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.operators import Fields, LinearOperator, Rotation
@@ -72,6 +75,8 @@ class Equation(AnyEquation):
             modes per evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
         companions: a dict of `Companion`s by name, which a run moves together with the fields.
+        walls: between walls the conditions of each field by name (`sw.walls.NoSlip()`, `sw.walls.Value(lower=1)`, …); a
+            velocity without divergence that is not named is at rest there.
     """
 
     text: ClassVar[Any] = None
@@ -81,6 +86,8 @@ class Equation(AnyEquation):
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     bodies: Any = eqx.field(default=None, kw_only=True)
     companions: Any = eqx.field(default=None, kw_only=True)
+    walls: Any = eqx.field(default=None, kw_only=True)
+    between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # modes of each field between walls
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
     kept_of_bodies: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # at rest, during a step
 
@@ -91,6 +98,8 @@ class Equation(AnyEquation):
     def __check_init__(self) -> None:
         for entry in ("shift", "kept_of_bodies"):  # of the pytree, which `Driven` and `prepared` fill
             object.__setattr__(self, entry, None)
+        object.__setattr__(self, "walls", checked_walls(self))
+        object.__setattr__(self, "between", modes_between_walls(self))
         if self.text is not None:
             check_text(self)
         elif missing := [name for name in BY_HAND if getattr(type(self), name) is getattr(Equation, name)]:
@@ -128,14 +137,14 @@ class Equation(AnyEquation):
 
     def linear(self) -> LinearOperator:
         """L: a `Diagonal` or `Matrix` operator on the fields [1/time]; by default derived from the text."""
-        return TextDynamics(self).linear()
+        return self.dynamics.linear()
 
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (as the result of `transform.forward` is).
 
         By default derived from the text.
         """
-        return TextDynamics(self).nonlinear(fields, t)
+        return self.dynamics.nonlinear(fields, t)
 
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.
@@ -145,7 +154,7 @@ class Equation(AnyEquation):
         """
         if self.text is None:
             return jnp.zeros((), self.grid.dtype)
-        return TextDynamics(self).rate(fields)
+        return self.dynamics.rate(fields)
 
     def rate_of_linear(self) -> ArrayLike:
         """Rate to add to the rate of the text, for waves or reactions in L [1/time]: zero by default.
@@ -176,7 +185,7 @@ class Equation(AnyEquation):
         """
         own = type(self)
         if own.nonlinear is Equation.nonlinear and own.rate is Equation.rate:
-            both = TextDynamics(self).change_and_rate(fields, t)
+            both = self.dynamics.change_and_rate(fields, t)
             if both is not None:
                 return both
         return self.nonlinear(fields, t), self.rate(fields)
@@ -196,6 +205,11 @@ class Equation(AnyEquation):
     def derived(self) -> Derivation:
         """The derivation from the text for this grid's number of dimensions."""
         return Evaluation(self).derived
+
+    @property
+    def dynamics(self) -> TextDynamics:
+        """L, N and the rate that follow from its text, in a periodic box or between walls."""
+        return DynamicsBetweenWalls(self) if self.grid.walls else TextDynamics(self)
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
@@ -248,7 +262,7 @@ class Equation(AnyEquation):
     @property
     def report(self) -> Report:
         if self.text is not None:
-            return self.reported(report_of_text(self))
+            return self.reported(report_of_text(self, ReportBetweenWalls if self.grid.walls else TextReport))
         return self.reported(report_of_fields(self, has_budget=True))
 
     # ---- as steppers take it --------------------------------------------------------------------------------
@@ -265,6 +279,8 @@ class Equation(AnyEquation):
 
         By default a Fourier series; override it for other functions of space.
         """
+        if self.grid.walls:
+            return space_between_walls(self, name)
         return FourierSpace(name, self.fields[name], self.grid, self.method, self.shift)
 
     def field_storage(self) -> dict[str, Storage]:

@@ -110,7 +110,7 @@ class Evaluation:
         wanted, parts, fields = list(inner), [], rows.fields or {}
         while wanted:
             name = named(wanted[0]) if isinstance(wanted[0], Name | Entry) else ""
-            scalars = self.scalars(name) if name in self.equation.fields else ()
+            scalars = self.scalars(name) if name in fields and name in self.equation.fields else ()
             if scalars and tuple(wanted[: len(scalars)]) == scalars:
                 parts.append(fields[name])
                 wanted = wanted[len(scalars) :]

@@ -203,7 +203,7 @@ class Rows:
         products: dict[Node, Array] = {Slot("product", i): part for i, part in made.items()}
         known = {**self.coefficients, **products}
         other = None if self.other is None else self.other.with_products(of_other or {})
-        return Rows(self.modes, known, self.fields, other)
+        return type(self)(self.modes, known, self.fields, other)
 
     def of(self, node: Node) -> Rows:
         """The rows, of the real or of the complex fields, whose coefficients an expression holds."""

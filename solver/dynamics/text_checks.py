@@ -14,6 +14,7 @@ from solver.bodies.body import Obstacle
 from solver.bodies.obstacles import ONLY
 from solver.dynamics.at_points import constant
 from solver.dynamics.checks import NUMBERS, nothing_unless, require, require_shape
+from solver.dynamics.checks_between_walls import check_between_walls
 from solver.dynamics.evaluation import Evaluation
 from solver.grid import Grid
 from solver.spaces import NotInSpace
@@ -52,6 +53,9 @@ def check_text(equation: Any) -> None:
         if getattr(equation, name, None) is value:
             object.__setattr__(equation, name, nothing_unless(value, **options))
     _check_at_points(equation)
+    if equation.grid.walls:
+        check_between_walls(equation)
+        return
     require_powers(equation.grid, on_grid.text.system, equation.numbers())
     _check_spaces(equation)
     _refuse_unbounded_growth(equation, on_grid)

@@ -33,9 +33,9 @@ from solver.written.tree import Node, Slot
 EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
 
-def report_of_text(equation: Any) -> Report:
+def report_of_text(equation: Any, made: type[TextReport]) -> Report:
     """Report of the quantities that the text declares; where it declares nothing, the report of its fields."""
-    fields, text = report_of_fields(equation, has_budget=True), TextReport(equation)
+    fields, text = report_of_fields(equation, has_budget=True), made(equation)
     derived = text.derived
     if not derived.spectra or text.on_grid.text.energies is None:
         spectra_of_fields: Mapping[str, str] = Squares(equation).fields
@@ -67,7 +67,7 @@ class TextReport:
     """
 
     def __init__(self, equation: Any) -> None:
-        self.equation, self.on_grid = equation, Evaluation(equation)
+        self.equation, self.on_grid = equation, equation.dynamics.on_grid
         self.derived = self.on_grid.derived
 
     # ---- energies -----------------------------------------------------------------------------------------------

@@ -51,6 +51,10 @@ class Transform:
     shift: Array | None = None
 
     def __post_init__(self) -> None:
+        if self.grid.walls:
+            raise ValueError(
+                "a Fourier transform between walls: equation.space(name) has the transforms of a field there"
+            )
         self.method.check(self.grid.layout, self.grid.mesh)
 
     def forward(self, u: AnyArray) -> Array:

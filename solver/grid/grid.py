@@ -27,6 +27,7 @@ from solver.mesh import (
     unpadded_sharding,
 )
 from solver.static import no_ambient_mesh
+from solver.walls.legendre import gauss_points
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ class Box:
     lengths: tuple[float, ...]
     dealias: str
     precision: str
+    walls: str | None = None
 
     def __str__(self) -> str:
         lengths = ", ".join(f"{length:.6g}" for length in self.lengths)
-        return f"{list(self.shape)} points on [{lengths}], {self.dealias}, {self.precision}"
+        between = f", between walls in {self.walls}" if self.walls else ""
+        return f"{list(self.shape)} points on [{lengths}]{between}, {self.dealias}, {self.precision}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Grid:
         precision: `float64` or `float32`.
         real: True if wavenumbers and spectral shapes belong to real fields (half of the last axis is stored) or of
             complex ones. An equation takes either, and each of its fields the one that it needs.
-        mesh: from `device_mesh`; all devices of the job by default (one device for a one-dimensional grid).
+        mesh: from `device_mesh`; all devices of the job by default (one device for a grid of one periodic axis).
+        walls: the last axis, `"z"` in three dimensions, if two walls bound it, at 0 and at its length; its points are
+            then Gauss–Legendre points, of which two thirds are modes (docs/walls.md). None for a periodic box.
 
     Raises:
         ValueError: a grid that these devices cannot split, sides that are not whole numbers, lengths that are not
@@ -72,6 +77,7 @@ class Grid:
     precision: str = "float64"
     real: bool = True
     mesh: AnyMesh = field(default=None)  # type: ignore[assignment]
+    walls: str | None = None
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -83,8 +89,10 @@ class Grid:
             raise ValueError(
                 'precision float64 needs jax.config.update("jax_enable_x64", True) before the grid is made'
             )
+        if self.walls not in (None, "xyz"[self.dimensions - 1]):
+            raise ValueError(f"walls {self.walls!r}: {'xyz'[self.dimensions - 1]!r}, the last direction, is needed")
         if self.mesh is None:
-            store("mesh", device_mesh([0]) if len(self.shape) == 1 else device_mesh())
+            store("mesh", device_mesh([0]) if self.dimensions - bool(self.walls) <= 1 else device_mesh())
         _ = self.layout
         self._check_squares()
 
@@ -108,12 +116,25 @@ class Grid:
     @cached_property
     def layout(self) -> Layout:
         """Modes and shapes, as whole numbers."""
-        return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh))
+        return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh), walls=bool(self.walls))
+
+    @cached_property
+    def horizontal(self) -> Grid | None:
+        """The periodic box of the axes along the walls; None in one dimension.
+
+        Raises:
+            ValueError: a grid without walls.
+        """
+        if not self.walls:
+            raise ValueError("horizontal: this box has no walls")
+        return (
+            replace(self, shape=self.shape[:-1], lengths=self.lengths[:-1], walls=None) if self.dimensions > 1 else None
+        )  # type: ignore[index]
 
     @property
     def box(self) -> Box:
         """The part of the grid that a state stores: everything except its devices."""
-        return Box(self.shape, self.lengths, self.dealias, self.precision)  # type: ignore[arg-type]
+        return Box(self.shape, self.lengths, self.dealias, self.precision, self.walls)  # type: ignore[arg-type]
 
     @cached_property
     def as_real(self) -> Grid:
@@ -148,7 +169,7 @@ class Grid:
     @property
     def periodic(self) -> tuple[bool, ...]:
         """True if each axis is periodic, so that it has no end."""
-        return (True,) * self.dimensions
+        return tuple(not self.layout.is_bounded(axis) for axis in range(self.dimensions))
 
     @property
     def physical_shape(self) -> tuple[int, ...]:
@@ -167,8 +188,8 @@ class Grid:
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """Names of the axes of stored coefficients, in their order: ky, kz, kx."""
-        return tuple(f"k{'xyz'[axis]}" for axis in self.layout.order)
+        """Names of the axes of stored coefficients, in their order: ky, kz, kx; ky, kx, nz between walls."""
+        return tuple(f"{'n' if self.layout.is_bounded(axis) else 'k'}{'xyz'[axis]}" for axis in self.layout.order)
 
     @property
     def parts(self) -> tuple[int, int]:
@@ -177,7 +198,7 @@ class Grid:
 
     @cached_property
     def spacing(self) -> tuple[float, ...]:
-        """Distance between points [length]."""
+        """Distance between points [length]; between walls its mean."""
         return tuple(length / n for length, n in zip(self.lengths, self.physical_shape, strict=True))  # type: ignore[arg-type]
 
     @cached_property
@@ -187,12 +208,18 @@ class Grid:
 
     @cached_property
     def k_max(self) -> float:
-        """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length]."""
+        """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length].
+
+        Raises:
+            ValueError: between walls there is none.
+        """
+        self._need_periodic("k_max")
         return min(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions))
 
     @cached_property
     def k_corner(self) -> float:
         """Largest |k| of a box of retained modes, at its corners [1/length]."""
+        self._need_periodic("k_corner")
         return math.hypot(*(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions)))
 
     # ---- distribution ------------------------------------------------------------------------------------------
@@ -214,10 +241,11 @@ class Grid:
 
     def coordinates(self) -> tuple[np.ndarray, ...]:
         """x, y, z as broadcastable vectors [length]: shapes (Nx, 1, 1), (1, Ny, 1), (1, 1, Nz)."""
-        return tuple(
-            self._along(a, np.arange(n) * self.spacing[a], range(self.dimensions))
-            for a, n in enumerate(self.physical_shape)
-        )
+        along = [np.arange(n) * spacing for n, spacing in zip(self.physical_shape, self.spacing, strict=True)]
+        if self.walls:
+            points, _ = gauss_points(self.shape[-1])
+            along[-1] = 0.5 * self.lengths[-1] * (1 + points)  # type: ignore[index]
+        return tuple(self._along(a, values, range(self.dimensions)) for a, values in enumerate(along))
 
     def meshgrid(self) -> tuple[Array, ...]:
         """x, y, z as full arrays of `physical_shape`; made under jit, every device fills only its own block."""
@@ -273,7 +301,8 @@ class Grid:
         A vector product that broadcasts against spectral arrays: Σ_k |û|² = sum(mode_weights · |û|²).
         """
         weights = np.ones([1] * self.dimensions, self.dtype)
-        for axis in range(min(1, self.dimensions - 1), self.dimensions):  # kx is complete: neither half nor padded
+        first_is_whole = self.dimensions > 1 and not self.layout.is_half(0)  # neither half nor padded
+        for axis in range(int(first_is_whole), self.dimensions):
             counts = (
                 self.layout.half_axis_weights() if self.layout.is_half(axis) else np.ones(self.layout.retained[axis])
             )
@@ -318,7 +347,12 @@ class Grid:
         with no_ambient_mesh():
             return program()
 
+    def _need_periodic(self, what: str) -> None:
+        if self.walls:
+            raise ValueError(f"{what} of a box between walls: Fourier modes of a periodic box are needed")
+
     def _wavenumber(self, axis: int, *, drop_nyquist: bool) -> np.ndarray:
+        self._need_periodic("wavenumbers")
         n = self.layout.mode_numbers(axis).copy()
         position = self.layout.nyquist(axis)
         if drop_nyquist and position is not None:
@@ -329,7 +363,7 @@ class Grid:
         """`values` along the position of `axis` in `order`, padded with zeros as stored arrays are."""
         position = list(order).index(axis)
         shape = [1] * self.dimensions
-        if tuple(order) == self.layout.order and self.dimensions > 1:
+        if tuple(order) == self.layout.order and self.dimensions > 1 + bool(self.walls):
             values = np.concatenate([values, np.zeros(self.spectral_shape[position] - len(values))])
         shape[position] = len(values)
         return values.astype(self.dtype).reshape(shape)

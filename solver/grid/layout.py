@@ -3,7 +3,10 @@
 Physical axes are numbered as in the array: 0 is x. Spectral arrays are stored in the order that the exchange
 leaves: `(ky, kz, kx)` in three dimensions, `(ky, kx)` in two, `(kx,)` in one. Slabs split x, and ky after the
 exchange. Pencils also split y, and kz after their second exchange. A split spectral axis is padded with zeros to
-a multiple of its number of parts. For real fields the last physical axis holds the non-negative modes only.
+a multiple of its number of parts. For real fields the last periodic axis holds the non-negative modes only.
+
+Between walls the last axis is bounded, and counts Legendre polynomials n where others count wavenumbers: arrays are
+stored as `(ky, kx, n)`, `(kx, n)` or `(n,)`.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ DEALIASING = (
     "none",
 )
 STORAGE_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}
+BETWEEN_WALLS = {1: (0,), 2: (0, 1), 3: (1, 0, 2)}
+FEWEST_BETWEEN_WALLS = 8  # points
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Layout:
         real: real fields (half of the last axis is stored) or complex ones.
         slabs: parts of x, and of ky.
         pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
+        walls: True if the last axis is bounded by two walls: N points along it carry 2(N + 1)/3 polynomials.
 
     Raises:
         ValueError: a shape, rule or number of parts that is not possible; the message names possible ones.
@@ -50,6 +56,7 @@ class Layout:
     real: bool = True
     slabs: int = 1
     pencils: int = 1
+    walls: bool = False
 
     def __post_init__(self) -> None:
         if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
@@ -58,10 +65,25 @@ class Layout:
             raise ValueError(f"dealias {self.dealias!r}: known here are {', '.join(DEALIASING)}")
         if self.dealias == "three-halves" and any(n % 2 for n in self.shape):
             raise ValueError(f"shape {list(self.shape)}: three-halves needs even sides, 3N/2 must be whole")
+        if self.walls:
+            self._check_walls()
         if not 1 <= self.slabs <= self.max_slabs or not 1 <= self.pencils <= self.max_pencils:
             raise ValueError(self._cannot_split())
 
+    def _check_walls(self) -> None:
+        if self.dealias != "two-thirds":
+            raise ValueError(f"dealias {self.dealias!r} between walls: two-thirds is needed")
+        if self.shape[-1] < FEWEST_BETWEEN_WALLS:
+            raise ValueError(
+                f"shape {list(self.shape)} with {self.shape[-1]} points between the walls: "
+                f"{FEWEST_BETWEEN_WALLS} or more are needed"
+            )
+
     def _cannot_split(self) -> str:
+        if self.walls and self.dimensions == 2:
+            return f"a vertical plane between walls on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
+        if self.walls and self.pencils > 1:
+            return f"{self.pencils} pencils in each slab between walls: it is split in slabs only"
         if self.dimensions == 1:
             return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
         axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
@@ -81,12 +103,12 @@ class Layout:
     @cached_property
     def max_slabs(self) -> int:
         """Largest number of slabs: min(Nx, Ky), 1 in one dimension."""
-        return min(self.points[0], self.retained[1]) if self.dimensions > 1 else 1
+        return min(self.points[0], self.retained[1]) if self.dimensions > 1 + self.walls else 1
 
     @cached_property
     def max_pencils(self) -> int:
         """Largest number of pencils in each slab: min(Ny, Kz) in three dimensions, otherwise 1."""
-        return min(self.points[1], self.retained[2]) if self.dimensions == 3 else 1
+        return min(self.points[1], self.retained[2]) if self.dimensions == 3 and not self.walls else 1
 
     @property
     def devices(self) -> int:
@@ -101,7 +123,7 @@ class Layout:
     @property
     def order(self) -> tuple[int, ...]:
         """Physical axis found at each position of a spectral array."""
-        return STORAGE_ORDER[self.dimensions]
+        return (BETWEEN_WALLS if self.walls else STORAGE_ORDER)[self.dimensions]
 
     @cached_property
     def points(self) -> tuple[int, ...]:
@@ -111,8 +133,10 @@ class Layout:
         return self.shape
 
     def highest_mode(self, axis: int) -> int:
-        """Largest retained |n| along a physical axis."""
+        """Largest retained |n| along a physical axis, or the degree of the last polynomial between the walls."""
         n = self.shape[axis]
+        if self.is_bounded(axis):
+            return 2 * (n + 1) // 3 - 1
         if self.shifts_phase:
             return math.isqrt((2 * n * n - 1) // 9)
         divisors = {"two-thirds": 3, "three-halves": 2, "one-half": 4, "smooth": 2}
@@ -123,9 +147,13 @@ class Layout:
         """True if products are formed on points that move from evaluation to evaluation."""
         return self.dealias.startswith("phase-shift")
 
+    def is_bounded(self, axis: int) -> bool:
+        """True for the axis that two walls bound."""
+        return self.walls and axis == self.dimensions - 1
+
     def is_half(self, axis: int) -> bool:
         """True for the axis of a real field that holds only the modes n >= 0."""
-        return self.real and axis == self.dimensions - 1
+        return self.real and axis == self.dimensions - 1 - self.walls
 
     @cached_property
     def retained(self) -> tuple[int, ...]:
@@ -135,7 +163,7 @@ class Layout:
     def mode_numbers(self, axis: int) -> np.ndarray:
         """Retained integers n along a physical axis, in the order stored: 0, 1, …, -2, -1."""
         highest = self.highest_mode(axis)
-        if self.is_half(axis):
+        if self.is_half(axis) or self.is_bounded(axis):
             return np.arange(highest + 1)
         if self.dealias == "none":
             return np.fft.ifftshift(np.arange(self.shape[axis]) - self.shape[axis] // 2)
@@ -152,8 +180,8 @@ class Layout:
         return None
 
     def half_axis_weights(self) -> np.ndarray:
-        """Weights along the last physical axis of a real field: 2 if a stored mode n also represents −n, else 1."""
-        axis = self.dimensions - 1
+        """Weights along the last periodic axis of a real field: 2 if a stored mode n also represents −n, else 1."""
+        axis = self.dimensions - 1 - self.walls
         n = self.mode_numbers(axis)
         return np.where((n == 0) | (2 * n == self.points[axis]), 1.0, 2.0)
 
@@ -187,7 +215,7 @@ class Layout:
         send itemsize · Nx · Ny · Kz · (C − 1)/C more, C to a slab. Sizes of split axes count with their padding.
         """
         x, y = self.padded_points[0], self.padded_points[1] if self.dimensions > 1 else 1
-        others = self.spectral_shape[:-1]
+        others = [n for n, axis in zip(self.spectral_shape, self.order, strict=True) if axis != 0]
         slabs = itemsize * x * math.prod(others) * (self.slabs - 1) // self.slabs
         pencils = itemsize * x * y * math.prod(others[1:]) * (self.pencils - 1) // self.pencils
         return slabs + pencils

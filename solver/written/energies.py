@@ -240,6 +240,12 @@ def causes_of(reduced: Reduced) -> tuple[Causes, Causes]:
     return of_inside, of_outside
 
 
+def cause_symbols(reduced: Reduced) -> dict[str, tuple[Symbols, Symbols]]:
+    """The linear terms of each cause as they are written, by row and scalar: those in L, and those kept out of it."""
+    labels = _labels(reduced.right.values())
+    return {label: (_caused(label, reduced, False), _caused(label, reduced, True)) for label in labels}
+
+
 def _operators(symbols: Symbols, reduced: Reduced) -> tuple[Linear, Linear]:
     rows = rows_of(symbols, reduced.right)
     plain = linear_part(reduced.without_mass(rows), set(reduced.system.fields)).symbols

@@ -1,0 +1,284 @@
+"""A text carried out between two walls, in polynomials: products tested with the modes of each field.
+
+Each scalar of the fields is a series of polynomials here, with what its conditions add. A change of a field is its
+products with the modes, ⟨N · mode⟩. Where a product is 0 at the walls its derivative across them acts on the modes
+instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.dynamics.at_points import SPACING, AtPoints
+from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.in_modes import GridModes, Rows
+from solver.dynamics.symbol_value import SymbolValue, multiplied_out
+from solver.dynamics.text_dynamics import TextDynamics
+from solver.fft import max_over_points
+from solver.operators import Diagonal, Fields, components
+from solver.spaces import Field
+from solver.spaces.polynomials import Polynomials, PolynomialSpace
+from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
+from solver.written.components import ZERO
+from solver.written.plan import Plan
+from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum
+
+
+class PolynomialModes(GridModes):
+    """Symbols on polynomials: derivatives along the walls are numbers, those across them are not."""
+
+    space: PolynomialSpace
+
+    def laplacian(self) -> SymbolValue:
+        raise ValueError("∇² is no number for each polynomial between walls")
+
+
+class PolynomialRows(Rows):
+    """Right-hand sides in polynomials, from polynomials of the scalars of fields and of products."""
+
+    @property
+    def space(self) -> PolynomialSpace:
+        space = self.modes.space
+        assert isinstance(space, PolynomialSpace)
+        return space
+
+    def varying(self, node: Node) -> SymbolValue:
+        if node not in self.coefficients:
+            match node:
+                case Derivative(of, axis) if axis == self.space.grid.dimensions - 1:
+                    return SymbolValue(self.space.across(self.on_all_modes(of)))
+                case Call("lap", (of,)):
+                    return SymbolValue(self.space.laplacian_of(self.on_all_modes(of)))
+        return super().varying(node)
+
+    def to_be_tested(self, node: Node, vanishing: Any) -> Array:
+        """An expression as it is tested with modes.
+
+        Args:
+            node: expression.
+            vanishing: function of an expression, True if its derivative across the walls may act on the modes instead.
+        """
+        plain, across = self._apart(node, vanishing)
+        made = jnp.zeros((), self.space.grid.complex_dtype) if plain is None else plain
+        return made if across is None else made + self.space.across_weakly(across)
+
+    def _apart(self, node: Node, vanishing: Any) -> tuple[Array | None, Array | None]:
+        """An expression as a + ∂b/∂z, the derivative left to the modes."""
+        again = lambda part: self._apart(part, vanishing)  # noqa: E731
+        each = lambda change, parts: tuple(None if part is None else change(part) for part in parts)  # noqa: E731
+        if self.is_number(node) or node in self.coefficients:
+            return self.on_all_modes(node), None
+        match node:
+            case Sum(terms):
+                sides = zip(*map(again, terms), strict=True)
+                return tuple(_added([part for part in side if part is not None]) for side in sides)  # type: ignore[return-value]
+            case Negative(of):
+                return each(jnp.negative, again(of))  # type: ignore[return-value]
+            case Product(left, right):
+                number, other = (left, right) if self.is_number(left) else (right, left)
+                factor = multiplied_out(self.modes.value(number))
+                return each(lambda part: factor * part, again(other))  # type: ignore[return-value]
+            case Quotient(above, below):
+                divisor = multiplied_out(self.modes.value(below))
+                return each(lambda part: part / divisor, again(above))  # type: ignore[return-value]
+            case Derivative(of, axis) if axis < self.space.grid.dimensions - 1:
+                k = multiplied_out(self.modes.derivative(axis))
+                return each(lambda part: k * part, again(of))  # type: ignore[return-value]
+            case Derivative(of, _) if vanishing(of):
+                return None, self.on_all_modes(of)
+            case Call("cause" | "explicit", arguments):
+                return again(arguments[-1])
+        return self.on_all_modes(node), None
+
+
+def _added(parts: Sequence[Array]) -> Array | None:
+    return None if not parts else sum(parts[1:], start=parts[0])
+
+
+class EvaluationBetweenWalls(Evaluation):
+    """As `Evaluation`, in polynomials."""
+
+    @property
+    def between(self) -> BetweenWalls:
+        """The text as it is carried out between walls."""
+        return between_walls(self.text.without_obstacles, self.grid.dimensions)
+
+    def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
+        equation = self.equation
+        space = PolynomialSpace("products", Field(), self.grid, equation.method, polynomials=Polynomials.on(self.grid))
+        return PolynomialModes(space, {**equation.numbers(), "t": t})
+
+    def series(self, fields: Fields, *, of_change: bool = False) -> dict[Node, Array]:
+        """Polynomials of each scalar; of a change, without what the conditions add."""
+        found: dict[Node, Array] = {}
+        for name in self.equation.fields:
+            space = self.equation.space(name)
+            whole = space.without_lifting(fields[name]) if of_change else space.series(fields[name])
+            found |= dict(zip(self.scalars(name), components(whole), strict=True))
+        return found
+
+    def rows(self, fields: Fields, t: ArrayLike = 0.0) -> PolynomialRows:
+        return PolynomialRows(self.modes(t), self.series(fields))
+
+    def rows_of_change(self, change: Fields) -> PolynomialRows:
+        """Rows of a change of the fields; fields without one do not change."""
+        shapes = {name: self.equation.space(name).coefficients for name in self.equation.fields}
+        whole = {name: change.get(name, jnp.zeros(shape.shape, shape.dtype)) for name, shape in shapes.items()}
+        return PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
+
+    def numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
+        found = super().numbers(modes, *functions)
+        if SPACING in found:
+            *along, _ = self.grid.spacing
+            found[SPACING] = (*along, jnp.asarray(self._distances(), self.grid.dtype))
+        return found
+
+    def _distances(self) -> np.ndarray:
+        """Distance of neighbouring points across the walls, π √(z(H − z))/N, at each [length]."""
+        z, height = self.grid.coordinates()[-1], self.grid.lengths[-1]  # type: ignore[index]
+        return np.asarray(np.pi * np.sqrt(z * (height - z)) / self.grid.shape[-1])
+
+    def products(self, plan: Plan[Any], rows: PolynomialRows, largest: AtPoints | None) -> tuple[PolynomialRows, Any]:
+        """The rows with the products of a plan, and the largest of a number at the points."""
+        found = None
+        for inner, products in plan.levels():
+            function = self.function(plan, inner, products)
+            functions = function, *([] if largest is None else [largest])
+            numbers, places = self.numbers(rows.modes, *functions), self.places(*functions)
+            self._check_user_functions(function, inner, numbers, places)
+            values = dict(zip((Slot("inner", i) for i in inner), self._values_of(inner, plan, rows), strict=True))
+            made = function.made(values, numbers, places, self.grid.physical_shape)
+            if largest is not None:
+                [size] = largest.made(values, numbers, places, self.grid.physical_shape)
+                found = max_over_points(size.astype(self.grid.dtype))
+            c = rows.space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made]))
+            rows = rows.with_products(dict(zip(products, components(c), strict=True)))  # type: ignore[assignment]
+        return rows, found
+
+    def _values_of(self, inner: Sequence[int], plan: Plan[Any], rows: PolynomialRows) -> Any:
+        return components(rows.space.at_points(self.inner([plan.inner[i] for i in inner], rows))) if inner else ()
+
+    def _check_user_functions(self, function: AtPoints, inner: Sequence[int], numbers: Any, places: Any) -> None:
+        """Refuse functions of the user's that look at other points."""
+        if function.functions:
+            self.check_function(function, numbers, places, (len(inner),))
+
+    def carried_out(
+        self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
+    ) -> tuple[Rows, Any]:
+        return self.products(plan, self.rows(fields, t), largest)
+
+    # ---- what is tested -----------------------------------------------------------------------------------------
+
+    def tested(self, rows: PolynomialRows, nodes: Mapping[Node, Node]) -> Fields:
+        """⟨expression · mode⟩ of each field that has an expression for one of its scalars."""
+        changes = {}
+        for name in self.equation.fields:
+            scalars = self.scalars(name)
+            if not any(scalar in nodes for scalar in scalars):
+                continue
+            vanishing = lambda node, name=name: self._vanishes(node, name)  # noqa: E731
+            parts = [rows.to_be_tested(nodes.get(scalar, ZERO), vanishing) for scalar in scalars]
+            whole = jnp.broadcast_shapes(*(part.shape for part in parts), rows.space.modes.spectral_shape)
+            changes[name] = self.equation.space(name).tested(jnp.stack([jnp.broadcast_to(p, whole) for p in parts]))
+        return changes
+
+    def _vanishes(self, node: Node, name: str) -> bool:
+        """True if an expression of products is 0 at both walls, or all changes of the field are."""
+        slots = [part for part in node.slots if part.holds == "product"]
+        if not slots or any(part in self.scalars(n) for part in node.walk() for n in self.equation.fields):
+            return False
+        if self.equation.space(name).vanishes_at_walls:
+            return True
+        plan = self.between.plan
+        upward = {self._upward(name) for name in self.between.solenoidal}
+        at = {Slot("inner", i) for i, inner in enumerate(plan.inner) if inner in upward}
+        return all(_has_factor(plan.products[slot.number], at) for slot in slots)
+
+    def _upward(self, name: str) -> Node:
+        return self.scalars(name)[-1]
+
+    def linear_changes(self, linear: LinearBetweenWalls, fields: Fields, rows: PolynomialRows) -> tuple[Fields, Fields]:
+        """Changes by linear terms: those in L, on modes; and the others, with what L does to the lifting."""
+        own = {name: fields[name] * self.rates(name, linear) for name in {**linear.decay, **linear.diffusion}}
+        return own, self.with_lifting(self.tested(rows, linear.rest), linear)
+
+    def with_lifting(self, changes: Fields, linear: LinearBetweenWalls) -> Fields:
+        """Changes with what L does to the lifting of each field."""
+        lifted = {name: self._of_lifting(name, linear) for name in {**linear.decay, **linear.diffusion}}
+        added = {name: part for name, part in lifted.items() if part is not None}
+        return {**changes, **{name: changes[name] + part if name in changes else part for name, part in added.items()}}
+
+    def rates(self, name: str, linear: LinearBetweenWalls) -> Array:
+        """−μ + ν∇² of each mode of a field [1/time]."""
+        space = self.equation.space(name)
+        decay, diffusion = (self._number(of.get(name)) for of in (linear.decay, linear.diffusion))
+        return jnp.where(space.holds(), decay + diffusion * space.laplacian(), 0)
+
+    def _number(self, node: Node | None) -> Any:
+        return jnp.real(multiplied_out(self.modes(0.0).value(ZERO if node is None else node)))
+
+    def _of_lifting(self, name: str, linear: LinearBetweenWalls) -> Array | None:
+        """What L does to the lifting of a field."""
+        space = self.equation.space(name)
+        if space.lifting is None:
+            return None
+        c = space.with_lifting(
+            jnp.zeros((len(space.component_names), *space.modes.spectral_shape), space.coefficients.dtype)
+        )
+        decay, diffusion = (self._number(of.get(name)) for of in (linear.decay, linear.diffusion))
+        return space.tested(decay * c + diffusion * space.laplacian_of(c))
+
+
+def _has_factor(node: Node, slots: set[Slot]) -> bool:
+    """True if an expression is 0 where any of these is."""
+    match node:
+        case Slot():
+            return node in slots
+        case Sum(terms):
+            return all(_has_factor(term, slots) for term in terms)
+        case Negative(of):
+            return _has_factor(of, slots)
+        case Product(left, right):
+            return _has_factor(left, slots) or _has_factor(right, slots)
+        case Quotient(above, _):
+            return _has_factor(above, slots)
+    return False
+
+
+class DynamicsBetweenWalls(TextDynamics):
+    """L, N and the rate of an equation of a text between walls."""
+
+    on_grid: EvaluationBetweenWalls
+
+    def __init__(self, equation: Any) -> None:
+        self.equation, self.on_grid = equation, EvaluationBetweenWalls(equation)
+
+    def linear(self) -> Diagonal:
+        on_grid = self.on_grid
+        return Diagonal({name: on_grid.rates(name, on_grid.between.linear) for name in self.equation.fields})
+
+    def unsolved_modes(self) -> dict[str, Array]:
+        return {}
+
+    def rate(self, fields: Fields) -> Array:
+        largest, on_grid = self._largest, self.on_grid
+        if largest is None:
+            return jnp.asarray(self._further_rate(), self.equation.grid.dtype)
+        _, found = on_grid.products(on_grid.derived.plan, on_grid.rows(fields), largest)
+        return found + self._further_rate()
+
+    def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
+        on_grid = self.on_grid
+        between, rows = on_grid.between, on_grid.rows(fields, t)
+        rows, found = on_grid.products(between.plan, rows, largest)
+        changes = on_grid.tested(rows, between.right)
+        changes = on_grid.with_lifting(changes, between.linear)
+        shapes = {name: space.coefficients for name, space in self.equation.spaces.items()}
+        return {name: changes.get(name, jnp.zeros(of.shape, of.dtype)) for name, of in shapes.items()}, found

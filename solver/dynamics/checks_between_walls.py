@@ -1,0 +1,40 @@
+"""Checks of an equation of a text between walls. Touches no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solver.dynamics.at_points import constant
+from solver.dynamics.evaluation import Evaluation
+from solver.written.between_walls import between_walls
+from solver.written.components import ZERO
+from solver.written.formula import unicode
+
+
+def check_between_walls(equation: Any) -> None:
+    """Refuse a text that is not known between walls, with the numbers that it has.
+
+    Raises:
+        ValueError: a power of the Laplacian, diffusion that is negative, or a vector without divergence in one
+            dimension.
+    """
+    text = Evaluation(equation).text.without_obstacles
+    linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.numbers()
+    for coefficient in linear.powers:
+        value = constant(coefficient, numbers)
+        if value is None or value != 0:
+            raise ValueError(
+                f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: diffusion, ∇², is known "
+                "there; the coefficient must be 0"
+            )
+    for name, coefficient in linear.diffusion.items():
+        value = constant(coefficient, numbers)
+        if value is not None and value < 0:
+            raise ValueError(
+                f"equation {equation.name}: diffusion {float(value):.4g} of {name}: zero or more is needed"
+            )
+    for name in equation.fields:
+        if linear.diffusion.get(name, ZERO) == ZERO:
+            raise ValueError(
+                f"equation {equation.name}: {name} does not diffuse, so that it cannot meet a condition at a wall"
+            )

@@ -1,0 +1,84 @@
+"""The spaces of an equation's fields between walls, from their conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from solver.spaces import Space
+from solver.spaces.field import Field
+from solver.spaces.flows_between_walls import StokesModes, StokesSpace
+from solver.spaces.polynomials import Polynomials
+from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
+from solver.walls import NoSlip, Value, Walls
+from solver.walls.conditions import Rigid, walls_from
+
+
+def checked_walls(equation: Any) -> dict[str, Walls] | None:
+    """The conditions of every field, by name; None in a periodic box.
+
+    Raises:
+        ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
+    """
+    given = equation.walls
+    if not equation.grid.walls:
+        if given:
+            raise ValueError(
+                f'walls of {", ".join(given)} in a periodic box: grid.walls = "z", the last direction, is needed'
+            )
+        return None
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise ValueError(f"walls = {given!r}: a dict of conditions by field name is needed")
+    if unknown := [name for name in given if name not in equation.fields]:
+        raise ValueError(f"walls of {unknown[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}")
+    return {name: _conditions(equation, name, field, given.get(name)) for name, field in equation.fields.items()}
+
+
+def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:
+    if not field.real:
+        raise ValueError(f"field {name} between walls: a real field is needed, and it is a wavefunction")
+    if field.solenoidal and equation.grid.dimensions == 1:
+        raise ValueError(f"field {name} between walls in one dimension: a vector without divergence needs two or three")
+    if given is None:
+        if not field.solenoidal:
+            raise ValueError(
+                f"field {name} has no condition at the walls: walls.{name} is needed, lower and upper, such as "
+                "{ value = 1.0 } or { slope = 0.0 }"
+            )
+        return NoSlip()
+    walls = walls_from(given, f"walls.{name}")
+    if walls.of_velocity and not field.solenoidal:
+        if field.rank == "vector" and all(isinstance(side, Rigid) and not side.velocity for side in walls):
+            return Value()
+        raise ValueError(f"walls.{name}: a value, a slope or robin is needed; it is no vector without divergence")
+    if field.solenoidal and not walls.of_velocity:
+        raise ValueError(f"walls.{name}: no-slip, free-slip or moving is needed for a vector without divergence")
+    directions = equation.grid.dimensions - 1
+    for side in walls:
+        if isinstance(side, Rigid) and len(side.velocity) not in (0, directions):
+            raise ValueError(
+                f"walls.{name}: moving = {list(side.velocity)}: {directions} number(s) along the wall are needed"
+            )
+    return walls
+
+
+def modes_between_walls(equation: Any) -> dict[str, Any] | None:
+    """The modes of each field, by name, whose arrays are arguments of compiled programs; None in a periodic box."""
+    if not equation.grid.walls:
+        return None
+    kinds = {name: StokesModes if field.solenoidal else ScalarModes for name, field in equation.fields.items()}
+    return {name: kind.on(equation.grid.as_real, equation.walls[name]) for name, kind in kinds.items()}
+
+
+def space_between_walls(equation: Any, name: str) -> Space:
+    """The space of a field."""
+    field = equation.fields[name]
+    kind = StokesSpace if field.solenoidal else ScalarSpace
+    modes = jax.tree.map(jax.lax.stop_gradient, equation.between[name])
+    return kind(
+        name, field, equation.grid, equation.method,
+        polynomials=Polynomials.on(equation.grid), walls=equation.walls[name], own=modes,
+    )  # fmt: skip

@@ -1,0 +1,231 @@
+"""Velocities without divergence between two walls, as Stokes modes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array
+
+from solver.grid import Grid
+from solver.mesh import split_axes, whole_on_each
+from solver.spaces.polynomials import PolynomialSpace, times
+from solver.spaces.space import SOLENOIDAL
+from solver.walls.conditions import Rigid, Walls
+from solver.walls.scalar_modes import SLOPE, VALUE, lifting, scalar_modes
+from solver.walls.stokes_modes import parts_by_symmetry, stokes_modes
+
+
+class StokesModes(eqx.Module):
+    """Stokes modes of each horizontal wavenumber of a grid.
+
+    Args:
+        poloidal: for each part by symmetry Z `([ky,] |kx|, polynomial, mode)`, split over the devices as the modes are.
+        toroidal: `(polynomial, mode)`, and of the mean flow.
+        rates: eigenvalue of each stored mode `(component, …, n)` [1/length²]; 0 where there is none.
+        lifting: polynomials `(3, wall)` of a unit velocity of each wall.
+    """
+
+    poloidal: tuple[Any, ...]
+    toroidal: Any
+    rates: Any
+    lifting: Any
+
+    @classmethod
+    def on(cls, grid: Grid, walls: Walls) -> StokesModes:
+        return _stokes_modes(grid, tuple(isinstance(side, Rigid) for side in walls))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=8)
+def _stokes_modes(grid: Grid, rigid: tuple[bool, bool]) -> StokesModes:
+    count, half, horizontal = grid.layout.retained[-1], 0.5 * float(grid.lengths[-1]), grid.horizontal  # type: ignore[index]
+    assert horizontal is not None
+    of_scalars = scalar_modes(count, *(VALUE if one else SLOPE for one in rigid))
+    k = np.sqrt(sum(np.asarray(k, float) ** 2 for k in horizontal.wavenumbers()))
+    k = np.broadcast_to(k, horizontal.spectral_shape)
+    kept = np.broadcast_to(horizontal.mode_weights() > 0, k.shape)
+    layout = _Parts(count, rigid)
+    columns = k.shape[-1] if grid.dimensions == 2 else (k.shape[-1] + 1) // 2  # |kx|
+    half_k, half_kept = k[..., :columns], kept[..., :columns]
+    poloidal = [np.zeros((*half_k.shape, size, size)) for size in layout.sizes]
+    rates = np.zeros((grid.dimensions - 1, *k.shape, count))
+    known = {0.0: layout.mean_flow(*of_scalars)}
+    for kappa in np.unique(np.round(half_k[half_kept & (half_k > 0)] * half, 12)):
+        known[float(kappa)] = stokes_modes(count, float(kappa), rigid)
+    for at in zip(*np.nonzero(half_kept), strict=True):
+        for part, (squares, z) in enumerate(known[float(np.round(half_k[at] * half, 12))]):
+            poloidal[part][(*at, slice(None), slice(0, z.shape[1]))] = z
+            first = layout.offsets[part]
+            for place in {at, (*at[:-1], -at[-1] % k.shape[-1])} if grid.dimensions == 3 else {at}:
+                rates[(0, *place, slice(first, first + len(squares)))] = squares / half**2
+    if grid.dimensions == 3:
+        rates[1, ..., : len(of_scalars[0])] = np.where(kept[..., None], of_scalars[0] / half**2, 0)
+    holds = rates > 0
+    if not any(rigid):  # a flow that is the same from wall to wall is a mode
+        holds[(0,) * (k.ndim + 2)] = True
+        holds[1:, ..., 0] |= kept
+    rates = np.where(holds, rates + (k**2)[..., None], 0)
+    toroidal = np.pad(of_scalars[1], [(0, 0), (0, count - of_scalars[1].shape[1])])
+    at_walls = [(1.0, 0.0) if one else (0.0, 1.0) for one in rigid]
+    cast = lambda v: np.asarray(v, grid.dtype)  # noqa: E731
+    split = lambda v, lead: _split(cast(v), grid, lead)  # noqa: E731
+    return StokesModes(tuple(split(z, 0) for z in poloidal), cast(toroidal), split(rates, 1), cast(lifting(*at_walls)))
+
+
+class _Parts:
+    """How the modes of a velocity are stored along n: those of even Z first, then those of odd Z, where walls are alike."""
+
+    def __init__(self, count: int, rigid: tuple[bool, bool]) -> None:
+        self.count, self.is_symmetric = count, rigid[0] == rigid[1]
+        self.rows = [rows for rows, _ in parts_by_symmetry(count, rigid)]
+        self.sizes = [(count + 1) // 2, count // 2] if self.is_symmetric else [count]
+        self.offsets = [0, self.sizes[0]][: len(self.sizes)]
+
+    def mean_flow(self, rates: np.ndarray, modes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Modes of scalars, which the mean flow has, in these parts."""
+        if not self.is_symmetric:
+            return [(rates, modes)]
+        is_odd = np.abs(modes[1::2]).max(axis=0) > np.abs(modes[::2]).max(axis=0)
+        return [(rates[~is_odd], modes[::2][:, ~is_odd]), (rates[is_odd], modes[1::2][:, is_odd])]
+
+
+def _split(values: np.ndarray, grid: Grid, lead: int) -> Any:
+    """An array whose first axis after `lead` others is split as ky is; NumPy's where no devices are known."""
+    if not isinstance(grid.mesh, Mesh):
+        return values
+    spec = PartitionSpec(*[None] * lead, split_axes(grid.mesh)[0]) if grid.dimensions == 3 else PartitionSpec()
+    with jax.ensure_compile_time_eval():
+        return whole_on_each(values, NamedSharding(grid.mesh, spec))
+
+
+class StokesSpace(PolynomialSpace):
+    """A velocity without divergence that does not cross the walls, rigid or free of stress, at rest or moving.
+
+    u_h = i k̂ Z a + ẑ×i k̂ T b, w = κ∫Z a: poloidal coefficients a, and in three dimensions toroidal ones b; the mean flow
+    takes their places where k = 0. Each mode has no divergence and meets the conditions, and viscosity is a number for
+    each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`.
+    """
+
+    walls: Any = eqx.field(default=None, kw_only=True)
+    own: Any = eqx.field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        return "Stokes modes between walls"
+
+    @property
+    def stored_components(self) -> int:
+        return self.grid.dimensions - 1
+
+    def series(self, u_hat: Array) -> Array:
+        return self.with_lifting(self.without_lifting(u_hat))
+
+    def without_lifting(self, u_hat: Array) -> Array:
+        along = self._from_poloidal(u_hat[0])
+        upward = times(self.polynomials.integral, self._kappa() * along)
+        x, *others = self._directions()
+        if not others:
+            return jnp.stack([x * along, upward])
+        [y], around = others, times(self.own.toroidal, u_hat[1])
+        return jnp.stack([x * along - y * around, y * along + x * around, upward])
+
+    def tested(self, c: Array) -> Array:
+        x, *others = map(jnp.conj, self._directions())
+        upward = self._kappa() * times(self.polynomials.integral.T, c[-1])
+        if not others:
+            return self._to_poloidal(x * c[0] + upward)[None]
+        [y] = others
+        around = times(self.own.toroidal.T, x * c[1] - y * c[0])
+        return jnp.stack([self._to_poloidal(x * c[0] + y * c[1] + upward), jnp.where(self._is_stored(), around, 0)])
+
+    @property
+    def lifting(self) -> Array | None:
+        velocities = [getattr(side, "velocity", ()) for side in self.walls]
+        if not any(velocities):
+            return None
+        made = []
+        for i in range(self.grid.dimensions - 1):
+            rights = [jnp.asarray(v[i] if v else 0.0, self.grid.dtype) for v in velocities]
+            made.append(jnp.asarray(self.own.lifting) @ jnp.stack(rights))
+        flat = jnp.stack([*made, jnp.zeros_like(made[0])])
+        return jnp.pad(flat, [(0, 0), (0, self.modes.spectral_shape[-1] - flat.shape[1])])
+
+    @property
+    def vanishes_at_walls(self) -> bool:
+        """True if every change of the field is 0 at both walls."""
+        return all(isinstance(side, Rigid) for side in self.walls)
+
+    def laplacian(self) -> Array:
+        """−(k² + q²) of each stored number, `(component, …, n)`, and 0 where there is none."""
+        return -jnp.asarray(self.own.rates)
+
+    def holds(self) -> Array:
+        rates = jnp.asarray(self.own.rates)
+        return (rates > 0) if any(isinstance(side, Rigid) for side in self.walls) else (rates > 0) | self._is_uniform()
+
+    def _is_uniform(self) -> Array:
+        return PolynomialSpace.mean_modes(self)
+
+    def product(self, a_hat: Array, b_hat: Array, weight: Any = 1) -> Any:
+        if jnp.ndim(weight) > self.grid.dimensions:
+            return super().product(weight * a_hat, b_hat)
+        return super().product(a_hat, b_hat, weight)
+
+    def as_declared(self, u_hat: Array, what: str) -> Array:
+        return u_hat if what == SOLENOIDAL else super().as_declared(u_hat, what)
+
+    # ---- by wavenumber ------------------------------------------------------------------------------------------
+
+    def _kappa(self) -> Array:
+        """κ = kH/2."""
+        return jnp.sqrt(self.along_squared()) * (0.5 * self.height)
+
+    def _directions(self) -> list[Array]:
+        """i k̂ for each direction along the walls; (1, 0) where k = 0."""
+        k = jnp.sqrt(self.along_squared())
+        size, is_mean = jnp.where(k == 0, 1, k), k == 0
+        turned = [jax.lax.complex(jnp.zeros_like(size), jnp.asarray(own) / size) for own in self.wavenumbers()]
+        return [jnp.where(is_mean, float(i == 0), v) for i, v in enumerate(turned)]
+
+    def _from_poloidal(self, a: Array) -> Array:
+        columns, sizes = self._columns(a), [z.shape[-1] for z in self.own.poloidal]
+        parts, first = [], 0
+        for z, size in zip(self.own.poloidal, sizes, strict=True):
+            parts.append(jnp.matmul(jnp.asarray(z), columns[..., first : first + size, :]))
+            first += size
+        if len(parts) == 1:
+            return self._as_modes(parts[0], a.shape)
+        even, odd = parts
+        odd = jnp.pad(odd, [(0, 0)] * (odd.ndim - 2) + [(0, even.shape[-2] - odd.shape[-2]), (0, 0)])
+        both = jnp.stack([even, odd], axis=-2)
+        both = both.reshape(*even.shape[:-2], 2 * even.shape[-2], even.shape[-1])
+        return self._as_modes(both[..., : a.shape[-1], :], a.shape)
+
+    def _to_poloidal(self, c: Array) -> Array:
+        columns = self._columns(c)
+        each = [columns] if len(self.own.poloidal) == 1 else [columns[..., 0::2, :], columns[..., 1::2, :]]
+        parts = [
+            jnp.einsum("...nm,...nr->...mr", jnp.asarray(z), own)
+            for z, own in zip(self.own.poloidal, each, strict=True)
+        ]
+        return self._as_modes(jnp.concatenate(parts, axis=-2), c.shape)
+
+    def _columns(self, a: Array) -> Array:
+        """Complex `(…, kx, n)` as real `(…, |kx|, n, column)`: kx and −kx share a matrix."""
+        if self.grid.dimensions == 2:
+            return jnp.stack([a.real, a.imag], axis=-1)
+        count = (a.shape[-2] + 1) // 2
+        positive = a[..., :count, :]
+        negative = jnp.concatenate([a[..., :1, :], a[..., : count - 1 : -1, :]], axis=-2)
+        return jnp.stack([positive.real, positive.imag, negative.real, negative.imag], axis=-1)
+
+    def _as_modes(self, columns: Array, shape: tuple[int, ...]) -> Array:
+        positive = jax.lax.complex(columns[..., 0], columns[..., 1])
+        if self.grid.dimensions == 2:
+            return positive
+        negative = jax.lax.complex(columns[..., 2], columns[..., 3])
+        return jnp.concatenate([positive, negative[..., :0:-1, :]], axis=-2)

@@ -1,0 +1,284 @@
+"""Functions between two walls: Fourier series along them, Legendre polynomials from wall to wall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.diagnostics.points import at_places
+from solver.fft import Transform, max_over_points, resample
+from solver.grid import Fourier, Grid, Storage
+from solver.operators import hermitian, random_modes
+from solver.spaces.space import Space
+from solver.walls import legendre
+
+TAIL = 0.1  # fraction of the modes along each axis that forms the tail
+MIN_MODES = 8  # along an axis; with fewer there is no tail
+
+
+class Polynomials(eqx.Module):
+    """Matrices of the Legendre polynomials of a grid, all small.
+
+    Args:
+        values: P_n at the points `(z, n)`.
+        analysis: the transpose of that with the weights of a mean `(n, z)`.
+        slope: D of ∂/∂ζ `(n, n)`.
+        integral: I of ∫ from the lower wall `(n, n)`.
+    """
+
+    values: Any
+    analysis: Any
+    slope: Any
+    integral: Any
+
+    @classmethod
+    def on(cls, grid: Grid) -> Polynomials:
+        return _polynomials(grid.shape[-1], grid.dtype)
+
+
+@lru_cache(maxsize=32)
+def _polynomials(points: int, dtype: np.dtype) -> Polynomials:
+    count = legendre.modes_of(points)
+    places, weights = legendre.gauss_points(points)
+    at = legendre.values(count, places)
+    made = at, (at * weights[:, None]).T, legendre.derivative(count), legendre.antiderivative(count)
+    return Polynomials(*(matrix.astype(dtype) for matrix in made))
+
+
+def times(matrix: Any, c: Array) -> Array:
+    """A real matrix on the last axis of complex coefficients: Σ_m M_nm c_m."""
+    both = jnp.einsum("nm,...m->...n", jnp.asarray(matrix), jnp.stack([c.real, c.imag]))
+    return jax.lax.complex(both[0], both[1])
+
+
+class PolynomialSpace(Space):
+    """u(x, y, ζ) = Σ c(k, n) exp(i k·x) P_n(ζ), z = H(1 + ζ)/2: any such function, with no condition at the walls.
+
+    Coefficients are `(component, ky, kx, n)` in three dimensions, `(component, kx, n)` and `(component, n)` in two and
+    one. P_n has the mean square one, so that sums of squares are means over the box. A transform costs one of the
+    Fourier transforms along the walls for each n, in one exchange, and a product with a matrix.
+
+    Products of an equation live in it. Subclasses hold fields that meet conditions at the walls: their coefficients are
+    those of modes, and `series` and `tested` go from modes to polynomials and back.
+    """
+
+    polynomials: Any = eqx.field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        return "Legendre polynomials between walls"
+
+    @property
+    def storage(self) -> Storage:
+        return Storage("modes", Fourier(True))
+
+    @property
+    def height(self) -> float:
+        """H [length]."""
+        return float(self.grid.lengths[-1])  # type: ignore[index]
+
+    # ---- modes and polynomials ----------------------------------------------------------------------------------
+
+    def series(self, u_hat: Array) -> Array:
+        """Coefficients of polynomials of each component at the points, from stored coefficients. No communication."""
+        return u_hat
+
+    def without_lifting(self, u_hat: Array) -> Array:
+        """The same of a change of the field, which is 0 where the field's value is given."""
+        return u_hat
+
+    def tested(self, c: Array) -> Array:
+        """Stored coefficients of the nearest change: ⟨c · mode⟩ for each mode, from polynomials. No communication."""
+        return c
+
+    def holds(self) -> Array:
+        """True for the stored numbers that belong to a mode: `(…, n)`, with an axis of components where they differ."""
+        return jnp.broadcast_to(self._is_stored(), self.modes.spectral_shape)
+
+    @property
+    def lifting(self) -> Array | None:
+        """Polynomials `(component, n)` of what the field has by its conditions alone, the same along the walls; or
+        None."""
+        return None
+
+    def with_lifting(self, c: Array, sign: int = 1) -> Array:
+        """Polynomials with those of the lifting added, or taken away."""
+        own = self.lifting
+        if own is None:
+            return c
+        shaped = own.reshape(own.shape[0], *[1] * (self.grid.dimensions - 1), -1)
+        return c + sign * jnp.where(self._uniform_along_walls(), shaped, 0)
+
+    def _uniform_along_walls(self) -> Any:
+        horizontal = self.grid.horizontal
+        if horizontal is None:
+            return True
+        return (self.along_squared() == 0) & self._is_stored()
+
+    def _is_stored(self) -> Any:
+        """False in the padding of the modes, which stays empty."""
+        return jnp.asarray(self.grid.mode_weights()) > 0
+
+    # ---- the two forms ------------------------------------------------------------------------------------------
+
+    def forward(self, u: Array) -> Array:
+        return self.tested(self.with_lifting(self.polynomials_of(u), -1))
+
+    def inverse(self, u_hat: Array) -> Array:
+        return self.at_points(self.series(u_hat))
+
+    def polynomials_of(self, u: Array) -> Array:
+        """Coefficients of polynomials `(component, …, n)` of values at the points. One exchange."""
+        analysis, along = jnp.asarray(self.polynomials.analysis), self._along_walls()
+        if along is None:
+            return jnp.einsum("nz,cz->cn", analysis, u).astype(self.grid.complex_dtype)
+        levels = jnp.einsum("nz,c...z->nc...", analysis, u)
+        made = along.forward(levels.reshape(-1, *levels.shape[2:]))
+        return jnp.moveaxis(made.reshape(*levels.shape[:2], *made.shape[1:]), 0, -1)
+
+    def at_points(self, c: Array) -> Array:
+        """Values at the points of polynomials. One exchange."""
+        values, along = jnp.asarray(self.polynomials.values), self._along_walls()
+        if along is None:
+            return jnp.einsum("zn,cn->cz", values, c.real)
+        levels = jnp.moveaxis(c, -1, 0)
+        made = along.inverse(levels.reshape(-1, *levels.shape[2:]))
+        return jnp.einsum("zn,nc...->c...z", values, made.reshape(*levels.shape[:2], *made.shape[1:]))
+
+    def _along_walls(self) -> Transform | None:
+        horizontal = self.grid.horizontal
+        return None if horizontal is None else Transform(horizontal, self.method)
+
+    def pointwise(
+        self, fn: Callable[..., Array], u_hat: Array, parameters: Any, at_points: Any, largest: Any = None
+    ) -> Any:
+        given = [parameters, *([] if at_points is None else [at_points])]
+        u = self.inverse(u_hat)
+        made = self.forward(fn(u, *given))
+        return made if largest is None else (made, max_over_points(largest(u, *given)))
+
+    # ---- derivatives --------------------------------------------------------------------------------------------
+
+    def wavenumbers(self) -> list[np.ndarray]:
+        """k along each direction along the walls, broadcasting against the modes [1/length]."""
+        horizontal = self.grid.horizontal
+        return [] if horizontal is None else [k[..., None] for k in horizontal.derivative_wavenumbers()]
+
+    def slopes(self) -> Sequence[Any]:
+        return [*self.wavenumbers(), None]
+
+    def across(self, c: Array) -> Array:
+        """∂/∂z of polynomials, as polynomials."""
+        return times(self.polynomials.slope, c) * (2 / self.height)
+
+    def across_weakly(self, c: Array) -> Array:
+        """∂/∂z of polynomials, as what its product with each P_n has for a mean where c is 0 at the walls: −⟨c P_n'⟩."""
+        return times(self.polynomials.slope.T, c) * (-2 / self.height)
+
+    def along_squared(self) -> Any:
+        """k² along the walls [1/length²]."""
+        return sum((jnp.asarray(k) ** 2 for k in self.wavenumbers()), start=jnp.zeros((), self.grid.dtype))
+
+    def laplacian_of(self, c: Array) -> Array:
+        """∇² of polynomials, as polynomials."""
+        return self.across(self.across(c)) - self.along_squared() * c
+
+    def laplacian(self) -> Array:
+        raise ValueError(f"field {self.name}: ∇² is no number for each mode of {self}")
+
+    def inverse_laplacian(self) -> Array:
+        laplacian = self.laplacian()
+        return jnp.where(laplacian == 0, 0, 1 / jnp.where(laplacian == 0, 1, laplacian))
+
+    # ---- sums and means -----------------------------------------------------------------------------------------
+
+    def point_weights(self) -> Any:
+        _, weights = legendre.gauss_points(self.grid.shape[-1])
+        return (weights * len(weights)).astype(self.grid.dtype)
+
+    def mean_modes(self, axes: Sequence[int] = ()) -> Array:
+        if axes:
+            return super().mean_modes(axes)
+        first = jnp.arange(self.modes.spectral_shape[-1]) == 0
+        return jnp.broadcast_to(self._uniform_along_walls() & first, self.modes.spectral_shape)
+
+    def means(self, u_hat: Array) -> Array:
+        c = self.series(u_hat)
+        return jnp.sum(jnp.where(self._mean_polynomial(), jnp.real(c), 0), axis=tuple(range(1, c.ndim)))
+
+    def _mean_polynomial(self) -> Array:
+        return PolynomialSpace.mean_modes(self)
+
+    def uniform(self, values: Array) -> Array:
+        shaped = values.reshape(-1, *[1] * self.grid.dimensions)
+        return self.tested(jnp.where(self._mean_polynomial(), shaped, 0).astype(self.grid.complex_dtype))
+
+    def mean_square(self, u_hat: Array) -> Array:
+        c = self.series(u_hat)
+        return jnp.sum(jnp.asarray(self.grid.mode_weights()) * jnp.sum(c.real**2 + c.imag**2, axis=0))
+
+    # ---- what keeps a field real, and what diagnostics ask ------------------------------------------------------
+
+    @property
+    def has_twins(self) -> bool:
+        return True
+
+    def symmetric(self, fields: Any) -> Any:
+        horizontal = self.grid.horizontal
+        if horizontal is None:
+            return jax.tree.map(lambda c: c.real.astype(c.dtype), fields)
+        moved = hermitian(jax.tree.map(lambda c: jnp.moveaxis(c, -1, 0), fields), horizontal)
+        return jax.tree.map(lambda c: jnp.moveaxis(c, 0, -1), moved)
+
+    def random(self, key: Array) -> Array:
+        horizontal, count = self.grid.horizontal, self.modes.spectral_shape[-1]
+        components = len(self.component_names)
+        if horizontal is None:
+            drawn = jax.random.normal(key, (components, count), self.grid.dtype).astype(self.grid.complex_dtype)
+        else:
+            drawn = random_modes(key, horizontal, components * count)
+            drawn = jnp.moveaxis(drawn.reshape(components, count, *drawn.shape[1:]), 1, -1)
+        return self.symmetric(self.tested(drawn))
+
+    def at_places(self, u_hat: Array, places: Sequence[Sequence[float]]) -> Array:
+        c, horizontal = self.series(u_hat), self.grid.horizontal
+        heights = 2 * np.asarray(places, float)[:, -1] / self.height - 1
+        at = jnp.asarray(legendre.values(c.shape[-1], heights), self.grid.dtype)
+        if horizontal is None:
+            return at @ c.real.T
+        levels = jnp.moveaxis(c, -1, 0)
+        found = at_places(levels.reshape(-1, *levels.shape[2:]), [place[:-1] for place in places], horizontal)
+        return jnp.einsum("pn,pnc->pc", at, found.reshape(len(at), *levels.shape[:2]))
+
+    def resampled(self, u_hat: Array, target: Space) -> Array:
+        assert isinstance(target, PolynomialSpace)
+        c, horizontal = self.without_lifting(u_hat), self.grid.horizontal
+        if horizontal is not None:
+            c = jnp.moveaxis(resample(jnp.moveaxis(c, -1, 0), horizontal, target.grid.horizontal), 0, -1)
+        wanted = target.modes.spectral_shape[-1]
+        kept = c[..., :wanted]
+        return target.tested(jnp.pad(kept, [(0, 0)] * (c.ndim - 1) + [(0, wanted - kept.shape[-1])]))
+
+    def tail(self, u_hat: Array) -> Array:
+        """The largest over the axes of: mean square of the last tenth of the modes, over that of the largest mode."""
+        c = self.series(u_hat)
+        square = jnp.asarray(self.grid.mode_weights()) * jnp.sum(c.real**2 + c.imag**2, axis=0)
+        return jnp.max(jnp.stack([self._tail_along(square, axis) for axis in range(square.ndim)]))
+
+    def _tail_along(self, square: Array, axis: int) -> Array:
+        layout = self.grid.layout
+        numbers = np.abs(layout.mode_numbers(layout.order[axis]))
+        count = int(numbers.max()) + 1
+        if count < MIN_MODES:
+            return jnp.zeros((), self.grid.dtype)
+        line = jnp.sum(square, axis=tuple(i for i in range(square.ndim) if i != axis))[: len(numbers)]
+        by_number = jnp.zeros(count, line.dtype).at[numbers].add(line)
+        largest = jnp.max(by_number[1:])
+        return jnp.mean(by_number[-max(1, math.ceil(TAIL * count)) :]) / jnp.where(largest > 0, largest, 1)

@@ -1,0 +1,92 @@
+"""Scalars, and vectors without a constraint, that meet a condition at each of two walls."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from solver.grid import Grid
+from solver.spaces.polynomials import PolynomialSpace, times
+from solver.walls.conditions import Walls
+from solver.walls.scalar_modes import Wall, lifting, scalar_modes
+
+
+class ScalarModes(eqx.Module):
+    """Modes of −∂²/∂z² under the conditions of a field.
+
+    Args:
+        modes: `(polynomial, mode)`; columns without a mode are 0.
+        rates: eigenvalue of each mode [1/length²].
+        lifting: polynomials `(3, wall)` of a unit right-hand side at each wall.
+    """
+
+    modes: Any
+    rates: Any
+    lifting: Any
+
+    @classmethod
+    def on(cls, grid: Grid, walls: Walls) -> ScalarModes:
+        half = 0.5 * float(grid.lengths[-1])  # type: ignore[index]
+        sides = (walls.lower.wall(half, -1), walls.upper.wall(half, 1))
+        pairs = (walls.lower.pair(half), walls.upper.pair(half))
+        return _scalar_modes(grid.layout.retained[-1], half, *sides, *pairs, grid.dtype)
+
+
+@lru_cache(maxsize=32)
+def _scalar_modes(
+    count: int, half: float, lower: Wall, upper: Wall, at_lower: Any, at_upper: Any, dtype: np.dtype
+) -> ScalarModes:
+    rates, modes = scalar_modes(count, lower, upper)
+    missing = count - len(rates)
+    padded = np.pad(modes, [(0, 0), (0, missing)]), np.pad(rates / half**2, (0, missing))
+    return ScalarModes(*(v.astype(dtype) for v in (*padded, lifting(at_lower, at_upper))))
+
+
+class ScalarSpace(PolynomialSpace):
+    """A field with a value, a slope or a mixture of both at each wall.
+
+    Its coefficients are those of the modes of diffusion under these conditions, homogeneous; what the conditions give
+    beside that is a lifting, linear in z or quadratic, which no state holds. So ∇² is a number for each mode.
+    """
+
+    walls: Any = eqx.field(default=None, kw_only=True)
+    own: Any = eqx.field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        return "modes between walls"
+
+    def series(self, u_hat: Array) -> Array:
+        return self.with_lifting(self.without_lifting(u_hat))
+
+    def without_lifting(self, u_hat: Array) -> Array:
+        return times(self.own.modes, u_hat)
+
+    def tested(self, c: Array) -> Array:
+        return times(self.own.modes.T, c)
+
+    @property
+    def lifting(self) -> Array | None:
+        rights = [side.right for side in self.walls]
+        if all(isinstance(right, int | float) and right == 0 for right in rights):
+            return None
+        made = jnp.asarray(self.own.lifting) @ jnp.stack([jnp.asarray(right, self.grid.dtype) for right in rights])
+        made = jnp.pad(made, (0, self.modes.spectral_shape[-1] - len(made)))
+        return jnp.broadcast_to(made, (len(self.component_names), len(made)))
+
+    @property
+    def vanishes_at_walls(self) -> bool:
+        """True if every change of the field is 0 at both walls."""
+        return all(side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True))
+
+    def holds(self) -> Array:
+        is_mode = jnp.any(jnp.asarray(self.own.modes) != 0, axis=0)
+        return jnp.broadcast_to(is_mode & self._is_stored(), self.modes.spectral_shape)
+
+    def laplacian(self) -> Array:
+        """−(λ + k²), and 0 where there is no mode."""
+        return jnp.where(self.holds(), -(self.along_squared() + jnp.asarray(self.own.rates)), 0)

@@ -1,0 +1,200 @@
+"""A text between walls: the terms of its linear part that are numbers of each mode, and all the others.
+
+Decay and diffusion, −μ u and ν∇²u, are diagonal in the modes of a field. Every other linear term is evaluated with N. A
+pressure disappears, since the modes of a velocity without divergence are orthogonal to every gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+from solver.written.arranged import Row
+from solver.written.components import ONE, ZERO, minus, plus, times
+from solver.written.derivation import in_dimensions, without_unknowns
+from solver.written.elimination import Reduced, Symbols, named
+from solver.written.energies import cause_symbols
+from solver.written.formula import unicode
+from solver.written.matrices import without_divergence
+from solver.written.plan import Plan
+from solver.written.symbols import applied
+from solver.written.text import AS_WRITTEN, Text
+from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum, WrittenError
+from solver.written.vocabulary import OPERATORS
+
+
+@dataclass(frozen=True)
+class LinearBetweenWalls:
+    """Linear terms of a text.
+
+    Args:
+        decay: c of c u, by field; a sum of parameters.
+        diffusion: ν of ν∇²u, by field.
+        rest: the other terms, by scalar of a field.
+        powers: coefficients of powers of the Laplacian, which must be zero here.
+    """
+
+    decay: Mapping[str, Node]
+    diffusion: Mapping[str, Node]
+    rest: Mapping[Node, Node]
+    powers: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class BetweenWalls:
+    """A text as it is carried out between walls.
+
+    Args:
+        plan: transforms and products; its rows by scalar of a field.
+        linear: the linear terms.
+        causes: the linear terms of each cause that the text names.
+        solenoidal: names of the vectors without divergence.
+    """
+
+    plan: Plan[Node]
+    linear: LinearBetweenWalls
+    causes: Mapping[str, LinearBetweenWalls]
+    solenoidal: frozenset[str]
+
+    @property
+    def right(self) -> dict[Node, Node]:
+        """N by scalar: the rows of the plan, and the linear terms beside L."""
+        rows, rest = self.plan.rows, self.linear.rest
+        return {scalar: plus((rows.get(scalar, ZERO), rest.get(scalar, ZERO))) for scalar in {**rows, **rest}}
+
+
+@cache
+def between_walls(text: Text, dimensions: int) -> BetweenWalls:
+    """What a text needs between walls.
+
+    Raises:
+        WrittenError: something that has no meaning there: an unknown that is more than a pressure, a rate of change
+            with operators, a term that is not made of products and their first derivatives.
+    """
+    reduced = without_unknowns(text, dimensions)
+    solenoidal = frozenset(without_divergence(reduced))
+    scalars = _scalar_of_rows(reduced)
+    _refuse_unknowns(reduced, solenoidal, scalars)
+    causes = {
+        label: _plus(_split(inside, scalars), _kept_out(outside, scalars))
+        for label, (inside, outside) in cause_symbols(reduced).items()
+    }
+    return BetweenWalls(_plan(text, dimensions, scalars), _split(reduced.linear, scalars), causes, solenoidal)
+
+
+def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> Plan[Node]:
+    """The plan of the text, or else the one that follows it word by word."""
+    for tried in (text, replace(text, plan=AS_WRITTEN)):
+        plan = in_dimensions(tried, dimensions).plan
+        by_scalar = {scalars[row]: node for row, node in plan.rows.items()}
+        strange = [part for node in by_scalar.values() for part in _strange(node)]
+        if not strange and len(plan.levels()) <= 1:
+            return Plan(plan.inner, plan.products, by_scalar)
+    what = unicode(strange[0]) if strange else "a product inside an operator inside a product"
+    raise WrittenError(f"{what}: between walls products and their first derivatives are known")
+
+
+def _strange(node: Node) -> list[Node]:
+    """The operators that act on products and are not known between walls."""
+    operators = [part for part in node.walk() if isinstance(part, Solved)] + node.calls(*OPERATORS)
+    return [part for part in operators if part.slots]
+
+
+def _refuse_unknowns(reduced: Reduced, solenoidal: frozenset[str], scalars: Mapping[Row, Node]) -> None:
+    for unknown in reduced.diagnosed:
+        raise WrittenError(
+            f"the unknown {named(unknown)!r} between walls would need conditions of its own; a pressure that serves "
+            "div(u) = 0 is known there"
+        )
+    for row, unknown in reduced.gradients:
+        if named(scalars[row]) not in solenoidal:
+            raise WrittenError(
+                f"the unknown {named(unknown)!r} acts on {named(scalars[row])!r}, which is not free of divergence: "
+                "between walls that is not known"
+            )
+
+
+def _scalar_of_rows(reduced: Reduced) -> dict[Row, Node]:
+    """The scalar whose rate of change each row gives."""
+    found: dict[Row, Node] = {}
+    for (row, scalar), symbol in reduced.mass.items():
+        if symbol != ONE or row in found:
+            line = reduced.system.lines[row[0]]
+            raise line.left.place.error("between walls dt(…) of one field stands alone on the left-hand side")
+        found[row] = scalar
+    return found
+
+
+def _split(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
+    """Linear symbols, by row and scalar, as what is a number for each mode and what is not."""
+    names = [named(scalar) for scalar in scalars.values()]
+    own: dict[str, list[_Terms]] = {}
+    others: dict[Node, list[Node]] = {}
+    powers: list[Node] = []
+    for (row, scalar), symbol in symbols.items():
+        to, terms = scalars[row], _terms(symbol)
+        powers += terms.powers
+        if to == scalar:
+            own.setdefault(named(to), []).append(terms)
+        others.setdefault(to, []).extend(applied(term, scalar) for term in (terms.rest if to == scalar else [symbol]))
+    for name, each in own.items():
+        if any(one[:2] != each[0][:2] for one in each) or (any(each[0][:2]) and len(each) < names.count(name)):
+            raise WrittenError(
+                f"diffusion or decay of {name!r} that differs from component to component: between walls it must not"
+            )
+    return LinearBetweenWalls(
+        {name: plus(each[0].decay) for name, each in own.items() if each[0].decay},
+        {name: plus(each[0].diffusion) for name, each in own.items() if each[0].diffusion},
+        {to: plus(terms) for to, terms in others.items() if plus(terms) != ZERO},
+        tuple(powers),
+    )
+
+
+def _kept_out(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
+    """Linear symbols that a text keeps out of L."""
+    rest: dict[Node, list[Node]] = {}
+    for (row, scalar), symbol in symbols.items():
+        rest.setdefault(scalars[row], []).append(applied(symbol, scalar))
+    return LinearBetweenWalls({}, {}, {to: plus(terms) for to, terms in rest.items()})
+
+
+def _plus(a: LinearBetweenWalls, b: LinearBetweenWalls) -> LinearBetweenWalls:
+    rest = {to: plus((a.rest.get(to, ZERO), b.rest.get(to, ZERO))) for to in {**a.rest, **b.rest}}
+    return replace(a, rest=rest)
+
+
+class _Terms(NamedTuple):
+    """The terms of a symbol: numbers that multiply u, numbers that multiply ∇²u, the others, and coefficients of powers
+    of the Laplacian."""
+
+    decay: tuple[Node, ...] = ()
+    diffusion: tuple[Node, ...] = ()
+    rest: tuple[Node, ...] = ()
+    powers: tuple[Node, ...] = ()
+
+
+def _terms(symbol: Node) -> _Terms:
+    match symbol:
+        case Sum(terms):
+            return _Terms(*(sum(parts, start=()) for parts in zip(*map(_terms, terms), strict=True)))
+        case Negative(of):
+            return _Terms(*(tuple(map(minus, parts)) for parts in _terms(of)))
+        case Call("cause" | "explicit", arguments):
+            return _terms(arguments[-1])
+        case Product(left, right) if _is_number(left) != _is_number(right):
+            number, other = (left, right) if _is_number(left) else (right, left)
+            return _Terms(*(tuple(times(number, part) for part in parts) for parts in _terms(other)))
+        case Quotient(above, below) if not _is_number(above):
+            return _Terms(*(tuple(Quotient(part, below) for part in parts) for parts in _terms(above)))
+        case Call("lap", (of,)) if _is_number(of):
+            return _Terms(diffusion=(of,))
+        case Call("fraclap", (of, _)):
+            return _Terms(powers=(of,))
+    return _Terms(decay=(symbol,)) if _is_number(symbol) else _Terms(rest=(symbol,))
+
+
+def _is_number(symbol: Node) -> bool:
+    """True of a symbol that is the same for all modes."""
+    return not symbol.calls(*OPERATORS) and not any(isinstance(part, Derivative | Solved) for part in symbol.walk())
