@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         outputs as outputs,
         spaces as spaces,
         steppers as steppers,
+        walls as walls,
     )
     from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
     from solver.equations import (

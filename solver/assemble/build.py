@@ -75,6 +75,7 @@ class Assembly:
             precision=section.precision,
             mesh=self.mesh,
             real=self.config.equation.cls.is_real(),
+            walls=section.walls,
         )
 
     @cached_property
@@ -83,6 +84,8 @@ class Assembly:
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
+        if self.config.walls:
+            also["walls"] = {name: section.to_table() for name, section in self.config.walls.items()}
         obstacles = {**self.config.bodies, **self.config.sponges}
         if obstacles:
             also["bodies"] = {name: named.make() for name, named in obstacles.items()}

@@ -130,7 +130,7 @@ def check_groups(config: Config) -> None:
     with _key_in_front(f"devices.groups.step = {groups.step}"):
         layout_of(config, groups.step)
     with _key_in_front(f"devices.groups.analyse = {groups.analyse}"):
-        Layout(config.grid.shape, config.dealias, config.equation.cls.is_real(), groups.analyse)
+        replace(layout_of(config, 1), slabs=groups.analyse)
 
 
 def device_meshes(config: Config) -> tuple[Mesh, Mesh | None]:
@@ -186,7 +186,7 @@ def mesh_shape(config: Config, devices: int) -> tuple[int, int] | None:
     if section.mesh is not None:
         mesh_axes(devices, section.mesh)
         return section.mesh[0], section.mesh[1]
-    whole = Layout(config.grid.shape, config.dealias, config.equation.cls.is_real())
+    whole = Layout(config.grid.shape, config.dealias, config.equation.cls.is_real(), walls=bool(config.grid.walls))
     sides = [(p, devices // p) for p in range(1, devices + 1) if devices % p == 0]
     sides = [(p, c) for p, c in sides if p <= whole.max_slabs and c <= whole.max_pencils]
     if not sides:
@@ -246,4 +246,5 @@ def _splits_evenly(config: Config, devices: int) -> bool:
 def layout_of(config: Config, devices: int) -> Layout:
     """The layout of the run's grid on so many devices. Raises ValueError where the grid cannot be split so."""
     real = config.equation.cls.is_real()
-    return Layout(config.grid.shape, config.dealias, real, *(mesh_shape(config, devices) or (devices, 1)))
+    parts = mesh_shape(config, devices) or (devices, 1)
+    return Layout(config.grid.shape, config.dealias, real, *parts, walls=bool(config.grid.walls))

@@ -19,7 +19,14 @@ from solver.config.sections import Section
 
 REQUIRED = dataclasses.MISSING
 PLAIN = (int, float, str, bool)
-FROM_THE_RUN = ("grid", "forcing", "bodies", "companions", "method")  # attributes that no key of their section decides
+FROM_THE_RUN = (
+    "grid",
+    "forcing",
+    "bodies",
+    "companions",
+    "method",
+    "walls",
+)  # attributes that no key of their section decides
 STATIC = re.compile(r"[,;] static(?=[.,;:]|$)")
 ARGUMENT = re.compile(r"(\w+(?:, \w+)*): (.*)")
 

@@ -10,13 +10,13 @@ import tomli_w
 
 from solver.config.ensemble import EnsembleSection
 from solver.config.entry import Entry
-from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection
+from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection, WallsSection
 from solver.config.source import Source
 
 WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "initial", "forcing", "body", "sponge", "time", "devices",
-    "random", "output",
+    "title", "reference", "ensemble", "grid", "equation", "walls", "initial", "forcing", "body", "sponge", "time",
+    "devices", "random", "output",
 )  # fmt: skip
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -61,9 +61,9 @@ class Named:
 class Config:
     """A run file with its overrides, validated, with all defaults filled in.
 
-    `initial` and `forcing` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of outputs
-    that the run file could name. `dropped` has a line for each section in which an override of its name dropped keys.
-    With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the run files of all,
+    `initial`, `forcing` and `walls` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of
+    outputs that the run file could name. `dropped` has a line for each section in which an override of its name dropped
+    keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the run files of all,
     and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
     ensemble and number.
     """
@@ -75,6 +75,7 @@ class Config:
     forcing: Mapping[str, Named]
     bodies: Mapping[str, Named]
     sponges: Mapping[str, Named]
+    walls: Mapping[str, WallsSection]
     time: TimeSection
     stepper: Named
     devices: DevicesSection
@@ -169,6 +170,8 @@ class Config:
         for section, named in (("body", self.bodies), ("sponge", self.sponges)):
             tables = {name: one.to_table() for name, one in named.items()}
             also |= {section: tables.get(section, tables)} if tables else {}
+        if self.walls:
+            also["walls"] = {name: section.to_table() for name, section in self.walls.items()}
         return table | also
 
     def _by_field(self, section: Mapping[str, Named]) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from solver.config.sections import (
     RandomSection,
     Section,
     TimeSection,
+    WallsSection,
     WrittenEquation,
 )
 from solver.config.toml import apply_override, keys_of, read_toml, value_at
 
+AT_WALLS = "conduction"  # name of the initial field of fields between walls that have none
 ALL_FIELDS = "run"  # name of the initial field that holds every field of an equation: another run
 SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other section names classes
     "ensemble": EnsembleSection,
@@ -76,12 +78,14 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         return _parse_ensemble(table, schema)
     solved = _equation(table.get("equation", {}), schema)
     fields = list(solved.entry.fields_with(solved.parameters))
-    started = _by_field(table.get("initial", {}), "initial", fields, needed=fields)
-    forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
     grid = GridSection.read(_table(table, "grid"), "grid")
+    started = _by_field(table.get("initial", {}), "initial", fields, needed=() if grid.walls else fields)
+    started |= {name: ({"name": AT_WALLS}, f"initial.{name}") for name in fields if name not in started}
+    forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
+    walls = _walls(_table(table, "walls"), fields, grid)
     time = TimeSection.read(_table(table, "time"), "time")
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
-    initial = {name: _read(entry, "initial", path, schema) for name, (entry, path) in started.items()}
+    initial = {name: _read(started[name][0], "initial", started[name][1], schema) for name in fields}
     forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
     bodies = _by_name(table, "body", schema)
     sponges = _by_name(table, "sponge", schema)
@@ -96,6 +100,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         forcing=forcing,
         bodies=bodies,
         sponges=sponges,
+        walls=walls,
         time=time.model_copy(update={"stepper": stepper.name}),
         stepper=Named(stepper.name, {}, stepper),
         devices=DevicesSection.read(_table(table, "devices"), "devices"),
@@ -174,6 +179,17 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
             raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
     chosen = [name for name in fields if name in table or name in needed]
     return {name: (table.get(name, {}), f"{section}.{name}") for name in chosen}
+
+
+def _walls(table: Mapping[str, Any], fields: Sequence[str], grid: GridSection) -> dict[str, WallsSection]:
+    """The conditions of each field at the walls, `[walls.FIELD]`."""
+    if table and not grid.walls:
+        last = "xyz"[len(grid.shape) - 1]
+        raise ConfigError(f"[walls] in a periodic box: grid.walls = {last!r}, the last direction, is needed")
+    for name in table:
+        if name not in fields:
+            raise ConfigError(f"walls.{name}: unknown field{nearest(name, fields)}")
+    return {name: WallsSection.read(_table(table, name), f"walls.{name}") for name in fields if name in table}
 
 
 def _by_name(table: Mapping[str, Any], section: str, schema: Schema) -> dict[str, Named]:

@@ -131,6 +131,33 @@ Lengths = Annotated[
 ]
 
 
+FORMS = '"no-slip", "free-slip", { moving = [1.0, 0.0] }, { value = 1.0 }, { slope = -1.0 } or { robin = [a, b, c] }'
+COUNTS = {"value": (1,), "slope": (1,), "robin": (3,), "moving": (1, 2)}  # of numbers
+
+
+def _condition(written: Any) -> Any:
+    """A condition at a wall: a word, or a table of one key."""
+    if written in ("no-slip", "free-slip"):
+        return written
+    if isinstance(written, dict) and len(written) == 1:
+        [(word, given)] = written.items()
+        numbers = given if isinstance(given, list | tuple) else [given]
+        known = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in numbers)
+        if known and len(numbers) in COUNTS.get(word, ()) and (word in ("robin", "moving")) >= (numbers is given):
+            return {word: [float(v) for v in numbers] if word in ("robin", "moving") else float(numbers[0])}
+    raise ValueError(f"{FORMS} is needed")
+
+
+Condition = Annotated[Any, BeforeValidator(_condition, json_schema_input_type=str | dict[str, float | list[float]])]
+
+
+class WallsSection(Section):
+    """`[walls.FIELD]`: what a field meets at the two walls."""
+
+    lower: Condition | None = Field(None, description=f"condition where the last coordinate is 0: {FORMS}")
+    upper: Condition | None = Field(None, description="condition where it is the height")
+
+
 class GridSection(Section):
     """`[grid]`: the box."""
 
@@ -142,6 +169,9 @@ class GridSection(Section):
     )
     dealias: Dealias | None = Field(None, description="which modes are kept; by default what suits the equation")
     precision: Literal["float64", "float32"] = "float64"
+    walls: Literal["x", "y", "z"] | None = Field(
+        None, description="the last direction, if two walls bound it: its points are then Gauss–Legendre points"
+    )
 
     @model_validator(mode="after")
     def _check_number_of_lengths(self) -> GridSection:

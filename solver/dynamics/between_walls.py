@@ -151,8 +151,10 @@ class EvaluationBetweenWalls(Evaluation):
             function = self.function(plan, inner, products)
             functions = function, *([] if largest is None else [largest])
             numbers, places = self.numbers(rows.modes, *functions), self.places(*functions)
-            self._check_user_functions(function, inner, numbers, places)
-            values = dict(zip((Slot("inner", i) for i in inner), self._values_of(inner, plan, rows), strict=True))
+            values: dict[Node, Array] = dict(
+                zip((Slot("inner", i) for i in inner), self._values_of(inner, plan, rows), strict=True)
+            )
+            self._check_functions(function, values, numbers, places)
             made = function.made(values, numbers, places, self.grid.physical_shape)
             if largest is not None:
                 [size] = largest.made(values, numbers, places, self.grid.physical_shape)
@@ -163,11 +165,6 @@ class EvaluationBetweenWalls(Evaluation):
 
     def _values_of(self, inner: Sequence[int], plan: Plan[Any], rows: PolynomialRows) -> Any:
         return components(rows.space.at_points(self.inner([plan.inner[i] for i in inner], rows))) if inner else ()
-
-    def _check_user_functions(self, function: AtPoints, inner: Sequence[int], numbers: Any, places: Any) -> None:
-        """Refuse functions of the user's that look at other points."""
-        if function.functions:
-            self.check_function(function, numbers, places, (len(inner),))
 
     def carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None

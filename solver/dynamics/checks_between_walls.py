@@ -18,14 +18,15 @@ def check_between_walls(equation: Any) -> None:
         ValueError: a power of the Laplacian, diffusion that is negative, or a vector without divergence in one
             dimension.
     """
+    _leave_out_powers(equation)
     text = Evaluation(equation).text.without_obstacles
     linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.numbers()
     for coefficient in linear.powers:
         value = constant(coefficient, numbers)
         if value is None or value != 0:
             raise ValueError(
-                f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: diffusion, ∇², is known "
-                "there; the coefficient must be 0"
+                f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: the coefficient must be "
+                "0, since diffusion, ∇², is known there alone"
             )
     for name, coefficient in linear.diffusion.items():
         value = constant(coefficient, numbers)
@@ -38,3 +39,13 @@ def check_between_walls(equation: Any) -> None:
             raise ValueError(
                 f"equation {equation.name}: {name} does not diffuse, so that it cannot meet a condition at a wall"
             )
+
+
+def _leave_out_powers(equation: Any) -> None:
+    """Leave out powers of the Laplacian whose parameter is the number 0, as if it were None."""
+    text = Evaluation(equation).text.without_obstacles
+    for coefficient in between_walls(text, equation.grid.dimensions).linear.powers:
+        for name in coefficient.names:
+            value = getattr(equation, name, None)
+            if isinstance(value, int | float) and value == 0:
+                object.__setattr__(equation, name, None)

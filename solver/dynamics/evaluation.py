@@ -157,7 +157,9 @@ class Evaluation:
         """Refuse functions of the user's that look at other points, where fields of both kinds are at the points."""
         if function.functions:
             held = [values[Slot("inner", i)] for i in function.inner]
-            Transform(self.grid.as_complex).check_function(OfBothKinds(function), numbers, (held, places))
+            Transform(replace(self.grid.as_complex, walls=None)).check_function(
+                OfBothKinds(function), numbers, (held, places)
+            )
 
     def _needed(self, plan: Plan[Any]) -> Mapping[bool, frozenset[int]]:
         """Numbers of the products that complex fields need (True), and of the products that real fields need."""

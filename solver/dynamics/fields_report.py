@@ -65,7 +65,7 @@ class Squares:
 
     def _means(self, hats: Fields) -> dict[str, Array]:
         spaces = self.equation.spaces
-        return {c: 0.5 * spaces[n].mean_square(spaces[n].counted(hats[n], 0.5)) for c, n in self.fields.items()}
+        return {c: 0.5 * spaces[n].whole_square(spaces[n].counted(hats[n], 0.5)) for c, n in self.fields.items()}
 
     def budget(self, fields: Fields, changes: Changes) -> Budget:
         """⟨u · change⟩ for the linear part, the rest, and the forcing."""

@@ -43,26 +43,30 @@ def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:
     if field.solenoidal and equation.grid.dimensions == 1:
         raise ValueError(f"field {name} between walls in one dimension: a vector without divergence needs two or three")
     if given is None:
-        if not field.solenoidal:
+        if name != next((n for n, one in equation.fields.items() if one.solenoidal), None):
+            such = "'free-slip'" if field.solenoidal else "{ value = 1.0 } or { slope = 0.0 }"
             raise ValueError(
-                f"field {name} has no condition at the walls: walls.{name} is needed, lower and upper, such as "
-                "{ value = 1.0 } or { slope = 0.0 }"
+                f"field {name} has no condition at the walls: walls.{name} is needed, lower and upper, such as {such}"
             )
         return NoSlip()
+    if field.solenoidal and isinstance(given, Mapping):
+        given = {"lower": given.get("lower", "no-slip"), "upper": given.get("upper", "no-slip"), **given}
     walls = walls_from(given, f"walls.{name}")
     if walls.of_velocity and not field.solenoidal:
         if field.rank == "vector" and all(isinstance(side, Rigid) and not side.velocity for side in walls):
             return Value()
         raise ValueError(f"walls.{name}: a value, a slope or robin is needed; it is no vector without divergence")
+    _refuse_others(walls, name, field, equation.grid.dimensions - 1)
+    return walls
+
+
+def _refuse_others(walls: Walls, name: str, field: Field, directions: int) -> None:
     if field.solenoidal and not walls.of_velocity:
         raise ValueError(f"walls.{name}: no-slip, free-slip or moving is needed for a vector without divergence")
-    directions = equation.grid.dimensions - 1
     for side in walls:
         if isinstance(side, Rigid) and len(side.velocity) not in (0, directions):
-            raise ValueError(
-                f"walls.{name}: moving = {list(side.velocity)}: {directions} number(s) along the wall are needed"
-            )
-    return walls
+            given = list(side.velocity)
+            raise ValueError(f"walls.{name}: moving = {given}: {directions} number(s) along the wall are needed")
 
 
 def modes_between_walls(equation: Any) -> dict[str, Any] | None:

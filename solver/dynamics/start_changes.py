@@ -37,7 +37,8 @@ def shares_removed(values: Fields, sampled: Fields, spaces: Mapping[str, Space])
 
     Returns:
         By field: `beyond` the modes that are kept, and `zero_mean` and `solenoidal` where the field is declared to be
-        so; numbers from 0 to 1. Communication: all-reduces.
+        so; between walls `walls`, the mean square by which given values at them are missed; numbers from 0
+        to 1. Communication: all-reduces.
     """
     return {name: _shares(u, sampled[name], spaces[name]) for name, u in values.items()}
 
@@ -45,10 +46,13 @@ def shares_removed(values: Fields, sampled: Fields, spaces: Mapping[str, Space])
 def _shares(u: ArrayLike, u_hat: Array, space: Space) -> dict[str, Array]:
     points = jnp.sum(space.mean(jnp.abs(u) ** 2))
     whole = jnp.where(points > 0, points, 1)
-    stored = space.mean_square(u_hat)
+    stored = space.whole_square(u_hat)
     removed = {"beyond": points - stored}
     for what in space.declared:
-        removed[what] = stored - space.mean_square(space.as_declared(u_hat, what))
+        removed[what] = stored - space.whole_square(space.as_declared(u_hat, what))
+    missed = space.missed_at_walls(jnp.asarray(u))
+    if missed is not None:
+        removed["walls"] = missed
     return {what: jnp.clip(part / whole, 0, 1) for what, part in removed.items()}
 
 
@@ -63,13 +67,23 @@ def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space
         f"initial field {name}: {100 * float(share):.3g} % of its mean square {texts[what].format(spaces[name].limit)}"
         for name, parts in shares.items()
         for what, share in parts.items()
-        if float(share) > SHARE[spaces[name].grid.dtype]
+        if what in texts and float(share) > SHARE[spaces[name].grid.dtype]
     ]
 
 
 def warn_of_changes(shares: Shares, spaces: Mapping[str, Space]) -> None:
-    """Warn, in the class `ChangedStart`, of the parts removed from the initial fields; nothing while tracing."""
+    """Warn, in the class `ChangedStart`, of the parts removed from the initial fields; nothing while tracing.
+
+    Raises:
+        ValueError: an initial field that does not have the values that are given at the walls.
+    """
     if any(isinstance(share, jax.core.Tracer) for parts in shares.values() for share in parts.values()):
         return
+    for name, parts in shares.items():
+        if float(parts.get("walls", 0)) > SHARE[spaces[name].grid.dtype]:
+            raise ValueError(
+                f"initial field {name} does not have the values that walls.{name} gives: its mean square is "
+                f"{float(parts['walls']):.3g} of its own away at the walls; the initial field conduction has them"
+            )
     for line in in_words(shares, spaces):
         warnings.warn(line, ChangedStart, stacklevel=3)

@@ -36,6 +36,7 @@ from solver.equations.navier_stokes import NavierStokes as NavierStokes
 from solver.equations.nonlinear_schroedinger import NonlinearSchroedinger as NonlinearSchroedinger
 from solver.equations.oldroyd_b import OldroydB as OldroydB
 from solver.equations.phase_field_crystal import PhaseFieldCrystal as PhaseFieldCrystal
+from solver.equations.rayleigh_benard import RayleighBenard as RayleighBenard
 from solver.equations.reduced_mhd import ReducedMHD as ReducedMHD
 from solver.equations.schroedinger_poisson import SchroedingerPoisson as SchroedingerPoisson
 from solver.equations.shallow_water import ShallowWater as ShallowWater

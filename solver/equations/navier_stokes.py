@@ -141,6 +141,9 @@ class NavierStokes(Equation):
         return {**{name: value for name, value in own.items() if value is not None}, **diffusivities, **gradients}
 
     def reported(self, report: Report) -> Report:
+        if self.grid.walls:  # where no shell of |k| is the last
+            units = {name: unit for name, unit in report.units().items() if name != "kmax_eta"}
+            return replace(report, units=lambda: units)
         return replace(
             report,
             columns=lambda fields: self._with_smallest_eddies(report.columns(fields), fields),

@@ -12,11 +12,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.diagnostics.mode_sums import summed
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
 from solver.operators import Fields
 from solver.spaces.field import Field
+from solver.spaces.polynomials import PolynomialSpace
 from solver.written import Text
 
 
@@ -49,6 +51,10 @@ class RayleighBenard(Equation):
 
     ν = √(Pr/Ra), κ = 1/√(Ra Pr); T is the whole temperature, 1 at the lower wall and 0 at the upper one by default.
 
+    Columns: `nusselt_flux`, ⟨√(Ra Pr) w T − ∂T/∂z⟩; `nusselt_dissipation`, ⟨|∇T|²⟩; `nusselt_bottom` and `nusselt_top`,
+    −∂T/∂z at the walls; in a steady state between two temperatures all four are the Nusselt number. `reynolds` is
+    ⟨|u|²⟩^½/ν.
+
     Args:
         grid: between walls, two (x, z) or three dimensions, of height one.
         rayleigh: Ra > 0 = g α ΔT H³/(ν κ).
@@ -68,13 +74,18 @@ class RayleighBenard(Equation):
         "temperature": Field("scalar", "1"),
     }
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    units: ClassVar[dict[str, str]] = dict.fromkeys(
+        ["nusselt_flux", "nusselt_dissipation", "nusselt_bottom", "nusselt_top", "reynolds"], "1"
+    )
 
     def __check_init__(self) -> None:
         need(self, "rayleigh", "rayleigh", "a positive number", above=0)
         need(self, "prandtl", "prandtl", "a positive number", above=0)
         need(self, "rotation", "rotation", "a finite number")
         if not self.grid.walls or float(self.grid.lengths[-1]) != 1:  # type: ignore[index]
-            raise ValueError(f"{self.name} on {self.grid.box}: walls in the last direction and a height of 1 are needed")
+            raise ValueError(
+                f"{self.name} on {self.grid.box}: walls in the last direction and a height of 1 are needed"
+            )
         if self.grid.dimensions == 2 and not (isinstance(self.rotation, int | float) and self.rotation == 0):
             raise ValueError(f"rotation {self.rotation} in two dimensions: 0 is needed, there is no third component")
 
@@ -86,8 +97,31 @@ class RayleighBenard(Equation):
     def texts(cls, dimensions: int) -> list[Text]:
         return [_text(dimensions)]
 
+    def rate_of_linear(self) -> ArrayLike:
+        return 1.0  # a fall through the height takes a time of one; buoyancy is not in L between walls
+
     def numbers(self) -> dict[str, Any]:
         numpy: Any = jnp if any(isinstance(v, jax.Array) for v in (self.rayleigh, self.prandtl)) else np
         rayleigh, prandtl = (numpy.asarray(v, self.grid.dtype) for v in (self.rayleigh, self.prandtl))
         known = {"viscosity": numpy.sqrt(prandtl / rayleigh), "diffusivity": 1 / numpy.sqrt(rayleigh * prandtl)}
         return known if self.grid.dimensions == 2 else {**known, "rotation": self.rotation}
+
+    def reported(self, report: Report) -> Report:
+        return replace(report, columns=lambda fields: self._with_transport(report.columns(fields), fields))
+
+    def _with_transport(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
+        """With the heat that is carried, and the Reynolds number."""
+        space, numbers = self.space("temperature"), self.numbers()
+        assert isinstance(space, PolynomialSpace)
+        c = space.series(fields["temperature"])
+        slope = space.across(c)
+        along = summed([space.product(c, c, space.along_squared())], self.grid.dtype)[0]
+        bottom, top = space.means_at_walls(slope)
+        return {
+            **columns,
+            "nusselt_flux": columns["heat_flux"] / numbers["diffusivity"] - space.means_of_polynomials(slope)[0],
+            "nusselt_dissipation": along + space.mean_square(slope),
+            "nusselt_bottom": -bottom[0],
+            "nusselt_top": -top[0],
+            "reynolds": jnp.sqrt(2 * columns["kinetic_energy"]) / numbers["viscosity"],
+        }

@@ -51,6 +51,8 @@ class FlowRate(Forcing):
 
     def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("flow-rate.velocity", self.velocity, equation, field)
+        if equation.grid.walls:
+            raise ValueError("between walls flow-rate is not known: uniform drives a channel there, or a moving wall")
         need(self, "relaxation", "flow-rate.relaxation", "a positive time", above=0.0)
 
     def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:

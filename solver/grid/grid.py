@@ -127,9 +127,9 @@ class Grid:
         """
         if not self.walls:
             raise ValueError("horizontal: this box has no walls")
-        return (
-            replace(self, shape=self.shape[:-1], lengths=self.lengths[:-1], walls=None) if self.dimensions > 1 else None
-        )  # type: ignore[index]
+        if self.dimensions == 1:
+            return None
+        return replace(self, shape=self.shape[:-1], lengths=self.lengths[:-1], walls=None)  # type: ignore[index]
 
     @property
     def box(self) -> Box:

@@ -1,4 +1,5 @@
 # made by solver.assemble.make_index
+from solver.initial.conduction import Conduction as Conduction
 from solver.initial.flows import Beltrami as Beltrami
 from solver.initial.flows import KelvinHelmholtz as KelvinHelmholtz
 from solver.initial.flows import OrszagTang as OrszagTang

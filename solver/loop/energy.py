@@ -18,5 +18,5 @@ def energy_of_all(equation: AnyEquation, fields: Fields) -> Array:
         points = math.prod(equation.grid.physical_shape)
         return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
     counted = {name: equation.space(name).counted(f, 0.5) for name, f in equation.fields_alone(fields).items()}
-    squares = (0.5 * equation.space(name).mean_square(f) for name, f in counted.items())
+    squares = (0.5 * equation.space(name).whole_square(f) for name, f in counted.items())
     return sum(squares, jnp.zeros(()))

@@ -33,8 +33,8 @@ def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any
     fields = equation.fields_alone(fields)
     moved = equation.linear().apply(fields)
     change = {name: moved[name] + nonlinear[name] for name in fields}
-    square = lambda f: sum(equation.space(name).mean_square(v) for name, v in f.items())  # noqa: E731
-    size, speed = square(fields), square(change)
+    size = sum(equation.space(name).whole_square(v) for name, v in fields.items())
+    speed = sum(equation.space(name).mean_square(v) for name, v in change.items())
     moves = speed > 0
     # roots of what is positive: the derivative of a root at 0 is none
     usual = 0.01 * _root(size) / _root(jnp.where(moves, speed, 1))

@@ -78,7 +78,7 @@ def _stokes_modes(grid: Grid, rigid: tuple[bool, bool]) -> StokesModes:
 
 
 class _Parts:
-    """How the modes of a velocity are stored along n: those of even Z first, then those of odd Z, where walls are alike."""
+    """The order of the modes of a velocity along n: those of even Z, then those of odd Z, where walls are alike."""
 
     def __init__(self, count: int, rigid: tuple[bool, bool]) -> None:
         self.count, self.is_symmetric = count, rigid[0] == rigid[1]
@@ -106,9 +106,9 @@ def _split(values: np.ndarray, grid: Grid, lead: int) -> Any:
 class StokesSpace(PolynomialSpace):
     """A velocity without divergence that does not cross the walls, rigid or free of stress, at rest or moving.
 
-    u_h = i k̂ Z a + ẑ×i k̂ T b, w = κ∫Z a: poloidal coefficients a, and in three dimensions toroidal ones b; the mean flow
-    takes their places where k = 0. Each mode has no divergence and meets the conditions, and viscosity is a number for
-    each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`.
+    u_h = i k̂ Z a + ẑ×i k̂ T b, w = κ∫Z a: poloidal coefficients a, and in three dimensions toroidal ones b; the mean
+    flow takes their places where k = 0. Each mode has no divergence and meets the conditions, and viscosity is a number
+    for each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`.
     """
 
     walls: Any = eqx.field(default=None, kw_only=True)
@@ -153,6 +153,15 @@ class StokesSpace(PolynomialSpace):
             made.append(jnp.asarray(self.own.lifting) @ jnp.stack(rights))
         flat = jnp.stack([*made, jnp.zeros_like(made[0])])
         return jnp.pad(flat, [(0, 0), (0, self.modes.spectral_shape[-1] - flat.shape[1])])
+
+    @property
+    def has_values_at_walls(self) -> bool:
+        return any(isinstance(side, Rigid) for side in self.walls)
+
+    def missed_at_walls(self, u: Array) -> Array:
+        along = self.grid.dimensions - 1
+        is_given = [[isinstance(side, Rigid)] * along + [True] for side in self.walls]
+        return self.mean_square_at_walls(self.with_lifting(self.polynomials_of(u), -1), is_given)
 
     @property
     def vanishes_at_walls(self) -> bool:

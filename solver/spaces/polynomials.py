@@ -179,7 +179,7 @@ class PolynomialSpace(Space):
         return times(self.polynomials.slope, c) * (2 / self.height)
 
     def across_weakly(self, c: Array) -> Array:
-        """∂/∂z of polynomials, as what its product with each P_n has for a mean where c is 0 at the walls: −⟨c P_n'⟩."""
+        """The mean of each P_n times ∂c/∂z, of polynomials c that are 0 at the walls: −⟨c ∂P_n/∂z⟩."""
         return times(self.polynomials.slope.T, c) * (-2 / self.height)
 
     def along_squared(self) -> Any:
@@ -210,8 +210,18 @@ class PolynomialSpace(Space):
         return jnp.broadcast_to(self._uniform_along_walls() & first, self.modes.spectral_shape)
 
     def means(self, u_hat: Array) -> Array:
-        c = self.series(u_hat)
+        return self.means_of_polynomials(self.series(u_hat))
+
+    def means_of_polynomials(self, c: Array) -> Array:
+        """The mean over the box of each component of polynomials. One all-reduce."""
         return jnp.sum(jnp.where(self._mean_polynomial(), jnp.real(c), 0), axis=tuple(range(1, c.ndim)))
+
+    def means_at_walls(self, c: Array) -> Array:
+        """The means of polynomials over the lower and over the upper wall, `(2, component)`. One all-reduce."""
+        profile = jnp.where(self._uniform_along_walls(), jnp.real(c), 0)
+        profile = jnp.sum(profile, axis=tuple(range(1, c.ndim - 1)))
+        ends = legendre.values(c.shape[-1], np.array([-1.0, 1.0])).astype(self.grid.dtype)
+        return jnp.asarray(ends) @ profile.T
 
     def _mean_polynomial(self) -> Array:
         return PolynomialSpace.mean_modes(self)
@@ -220,9 +230,18 @@ class PolynomialSpace(Space):
         shaped = values.reshape(-1, *[1] * self.grid.dimensions)
         return self.tested(jnp.where(self._mean_polynomial(), shaped, 0).astype(self.grid.complex_dtype))
 
-    def mean_square(self, u_hat: Array) -> Array:
-        c = self.series(u_hat)
-        return jnp.sum(jnp.asarray(self.grid.mode_weights()) * jnp.sum(c.real**2 + c.imag**2, axis=0))
+    def whole_square(self, u_hat: Array) -> Array:
+        return PolynomialSpace.mean_square(self, self.series(u_hat))
+
+    def mean_square_at_walls(self, c: Array, of: Sequence[Sequence[bool]]) -> Array:
+        """Mean square at both walls of polynomials, of the components that are marked for each wall."""
+        total = jnp.zeros((), self.grid.dtype)
+        for sign, marked in zip((-1, 1), of, strict=True):
+            ends = legendre.values(c.shape[-1], np.array([float(sign)]))[0].astype(self.grid.dtype)
+            square = jnp.abs(jnp.einsum("n,c...n->c...", jnp.asarray(ends), c)) ** 2
+            weighted = jnp.asarray(self.grid.mode_weights())[..., 0] * square
+            total = total + 0.5 * jnp.sum(jnp.asarray(marked, self.grid.dtype) @ weighted.reshape(len(marked), -1))
+        return total
 
     # ---- what keeps a field real, and what diagnostics ask ------------------------------------------------------
 
@@ -261,6 +280,7 @@ class PolynomialSpace(Space):
         assert isinstance(target, PolynomialSpace)
         c, horizontal = self.without_lifting(u_hat), self.grid.horizontal
         if horizontal is not None:
+            assert target.grid.horizontal is not None
             c = jnp.moveaxis(resample(jnp.moveaxis(c, -1, 0), horizontal, target.grid.horizontal), 0, -1)
         wanted = target.modes.spectral_shape[-1]
         kept = c[..., :wanted]

@@ -79,9 +79,20 @@ class ScalarSpace(PolynomialSpace):
         return jnp.broadcast_to(made, (len(self.component_names), len(made)))
 
     @property
+    def has_values_at_walls(self) -> bool:
+        return any(self._is_value())
+
+    def _is_value(self) -> list[bool]:
+        return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]
+
+    def missed_at_walls(self, u: Array) -> Array:
+        missing = self.with_lifting(self.polynomials_of(u), -1)
+        return self.mean_square_at_walls(missing, [[one] * len(missing) for one in self._is_value()])
+
+    @property
     def vanishes_at_walls(self) -> bool:
         """True if every change of the field is 0 at both walls."""
-        return all(side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True))
+        return all(self._is_value())
 
     def holds(self) -> Array:
         is_mode = jnp.any(jnp.asarray(self.own.modes) != 0, axis=0)

@@ -176,8 +176,12 @@ class Space(eqx.Module):
         return jnp.where(self.mean_modes(), shaped, 0).astype(self.modes.complex_dtype)
 
     def mean_square(self, u_hat: Array) -> Array:
-        """⟨|u|²⟩ over the box, summed over components. One all-reduce."""
+        """⟨|u|²⟩ over the box, summed over components, of a field or of a change of it. One all-reduce."""
         return summed([self.product(u_hat, u_hat)], self.grid.dtype)[0]
+
+    def whole_square(self, u_hat: Array) -> Array:
+        """⟨|u|²⟩ of a field, with what its conditions at walls add to what is stored. One all-reduce."""
+        return self.mean_square(u_hat)
 
     # ---- derivatives, mode by mode ------------------------------------------------------------------------------
 
@@ -253,6 +257,15 @@ class Space(eqx.Module):
             NotInSpace: a space that does not know its functions between the points.
         """
         raise NotInSpace(f"field {self.name}: values between the points are not known of {self}")
+
+    def missed_at_walls(self, u: Array) -> Array | None:
+        """Mean square by which values at the points miss what is given at walls; None where nothing is given."""
+        return None
+
+    @property
+    def has_values_at_walls(self) -> bool:
+        """True if its functions are given a value at some wall."""
+        return False
 
     def resampled(self, u_hat: Array, target: Space) -> Array:
         """Coefficients of the same field in a space of this class on another grid.

@@ -4,6 +4,8 @@ from solver.steppers.additive import IMEXRK3 as IMEXRK3
 from solver.steppers.exponential import ETDRK2 as ETDRK2
 from solver.steppers.exponential import ETDRK3 as ETDRK3
 from solver.steppers.exponential import ETDRK4 as ETDRK4
+from solver.steppers.exponential import ETDRK5S4 as ETDRK5S4
+from solver.steppers.exponential import Krogstad4 as Krogstad4
 from solver.steppers.handing_over import hand_over as hand_over
 from solver.steppers.implicit import CNAB2 as CNAB2
 from solver.steppers.implicit import SBDF2 as SBDF2

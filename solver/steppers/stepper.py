@@ -58,6 +58,7 @@ class Stepper(eqx.Module):
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
         error_order: order of the embedded method that estimates the error of a step; None without one.
+        for_values_at_walls: False if its error grows with the number of points where a wall gives a field its value.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -68,6 +69,7 @@ class Stepper(eqx.Module):
     stages_held: ClassVar[int]
     largest_decay: ClassVar[float] = math.inf
     error_order: ClassVar[int | None] = None
+    for_values_at_walls: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -98,6 +100,13 @@ class Stepper(eqx.Module):
                 f"stepper {self.name} is stable for linear parts that are {' or '.join(sorted(self.stable_for))}; that "
                 f"of {equation.name} is {spectrum}: {', '.join(fitting(equation))} can step it"
             )
+        if not self.for_values_at_walls:
+            for name, space in equation.spaces.items():
+                if space.has_values_at_walls:
+                    raise TypeError(
+                        f"stepper {self.name} where walls give {name} its value: N has other values there, so that the "
+                        f"error would grow with the number of points: {', '.join(fitting(equation))} can step it"
+                    )
         for name, forcing in kicking(equation).items():
             if not self.exact_linear:
                 raise TypeError(

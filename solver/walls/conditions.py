@@ -6,10 +6,11 @@ and changed without compiling again. The two coefficients of a mixture decide th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import numpy as np
 from jax.typing import ArrayLike
 
 from solver.walls.scalar_modes import SLOPE, VALUE, Wall
@@ -23,7 +24,7 @@ class Condition(eqx.Module):
     of_velocity: ClassVar[bool] = False
 
     def wall(self, half_height: float, outward: int) -> Wall:
-        """The homogeneous condition of a scalar, in units of half the height; `outward` is 1 at the upper wall, else −1."""
+        """The homogeneous condition of a scalar, in units of half the height; `outward` is 1 at the upper wall."""
         raise NotImplementedError
 
     def pair(self, half_height: float) -> tuple[float, float]:
@@ -97,8 +98,8 @@ class AtMixture(Condition):
         if beta < 0:
             sign = ">" if outward > 0 else "<"
             raise ValueError(
-                f"robin [{self.a}, {self.b}, …] at the {UPPER if outward > 0 else LOWER} wall would feed what it meets: "
-                f"a/b {sign} 0 is needed there"
+                f"robin [{self.a}, {self.b}, …] at the {UPPER if outward > 0 else LOWER} wall would feed what it "
+                f"meets: a/b {sign} 0 is needed there"
             )
         return Wall(False, beta)
 
@@ -152,7 +153,7 @@ def NoSlip() -> Walls:
 
 
 def FreeSlip() -> Walls:
-    """A velocity that meets no stress at either wall, and does not cross them; a magnetic field at perfect conductors."""
+    """A velocity without stress at the walls, which it does not cross; a magnetic field at perfect conductors."""
     return Walls(StressFree(), StressFree())
 
 
@@ -185,13 +186,13 @@ def Robin(lower: Sequence[Any], upper: Sequence[Any]) -> Walls:
 
 
 def _numbers(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, Sequence) or getattr(given, "ndim", 0) else (given,)
+    return tuple(given) if isinstance(given, Sequence) or np.ndim(given) else (given,)
 
 
 # ---- as run files write them ----------------------------------------------------------------------------------------
 
-WORDS = {"no-slip": Rigid, "free-slip": StressFree}
-TABLES = {
+WORDS: dict[str, type[Condition]] = {"no-slip": Rigid, "free-slip": StressFree}
+TABLES: dict[str, Callable[[Any], Condition]] = {
     "moving": lambda given: Rigid(_numbers(given)),
     "value": AtValue,
     "slope": AtSlope,
@@ -200,43 +201,33 @@ TABLES = {
 FORMS = '"no-slip", "free-slip", { moving = [1.0, 0.0] }, { value = 1.0 }, { slope = -1.0 } or { robin = [a, b, c] }'
 
 
-def condition_from(given: Any, of: str) -> Condition:
-    """A condition as a run file has it.
+def walls_from(given: Any, of: str) -> Walls:
+    """The conditions of a field, as Python gives them or as a run file's table, whose numbers are checked there.
 
     Args:
-        given: a word or a table of one key.
+        given: conditions, or a table with `lower` and `upper`.
         of: name of the key, for messages.
+
+    Raises:
+        ValueError: something else, or conditions of two kinds of fields.
     """
-    if isinstance(given, Condition):
-        return given
-    if isinstance(given, str) and given in WORDS:
-        return WORDS[given]()
-    if isinstance(given, Mapping) and len(given) == 1:
-        [(word, numbers)] = given.items()
-        if word in TABLES and _fits(word, numbers):
-            return TABLES[word](numbers)
-    raise ValueError(f"{of} = {given!r}: {FORMS} is needed")
-
-
-def _fits(word: str, numbers: Any) -> bool:
-    is_number = lambda v: isinstance(v, int | float) and not isinstance(v, bool)  # noqa: E731
-    if word in ("value", "slope"):
-        return is_number(numbers)
-    if word == "moving" and is_number(numbers):
-        return True
-    known = isinstance(numbers, Sequence) and not isinstance(numbers, str) and all(map(is_number, numbers))
-    return known and (word == "moving" or len(numbers) == 3)
-
-
-def walls_from(given: Any, of: str) -> Walls:
-    """The conditions of a field, as Python gives them or as a run file's table."""
     if isinstance(given, Walls):
         return given
-    if isinstance(given, Mapping) and set(given) <= {LOWER, UPPER}:
-        both = [condition_from(given.get(side, "no-slip"), f"{of}.{side}") for side in (LOWER, UPPER)]
-        if both[0].of_velocity != both[1].of_velocity:
-            raise ValueError(f"{of}: one wall is of a velocity, the other of a scalar; two of one kind are needed")
-        return Walls(*both)
-    raise ValueError(
-        f"{of} = {given!r}: solver.walls.NoSlip() or another of solver.walls is needed, or lower and upper"
-    )
+    if not isinstance(given, Mapping) or not set(given) <= {LOWER, UPPER}:
+        raise ValueError(
+            f"{of} = {given!r}: solver.walls.NoSlip() or another of its kind is needed, or lower and upper"
+        )
+    both = [_condition_from(given.get(side), f"{of}.{side}") for side in (LOWER, UPPER)]
+    if both[0].of_velocity != both[1].of_velocity:
+        raise ValueError(f"{of}: one wall is of a velocity, the other of a scalar; two of one kind are needed")
+    return Walls(*both)
+
+
+def _condition_from(given: Any, of: str) -> Condition:
+    if given is None:
+        raise ValueError(f"{of} is missing: {FORMS} is needed")
+    if isinstance(given, str) and given in WORDS:
+        return WORDS[given]()
+    if isinstance(given, Mapping) and len(given) == 1 and (word := next(iter(given))) in TABLES:
+        return TABLES[word](given[word])
+    raise ValueError(f"{of} = {given!r}: {FORMS} is needed")

@@ -37,7 +37,7 @@ def values(count: int, points: np.ndarray) -> np.ndarray:
 
 def derivative(count: int) -> np.ndarray:
     """D with ∂P_n/∂ζ = Σ_m D_mn P_m."""
-    m, n = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
+    m, n = np.arange(count)[:, None], np.arange(count)[None]
     return np.where((n > m) & ((n - m) % 2 == 1), np.sqrt((2 * m + 1.0) * (2 * n + 1)), 0.0)
 
 

@@ -1,5 +1,6 @@
-"""Modes of the Stokes operator between two walls, for one horizontal wavenumber: velocities without divergence, in which
-viscosity is a number.
+"""Modes of the Stokes operator between two walls, for one horizontal wavenumber.
+
+They are velocities without divergence in which viscosity is a number.
 
 With κ the horizontal wavenumber in units of half the height, u_h = i κ̂ Z and w = κ∫Z, so that Z = w'/κ. The eigenvalue
 is κ² + q², with κ² taken out exactly:
@@ -17,6 +18,7 @@ from functools import cache
 import numpy as np
 from numpy.polynomial import polynomial
 from numpy.polynomial.legendre import poly2leg
+from scipy.linalg import solve_triangular
 
 from solver.walls.legendre import antiderivative, derivative
 
@@ -48,7 +50,7 @@ def _basis(count: int, rigid: tuple[bool, bool]) -> tuple[np.ndarray, np.ndarray
 
 
 def parts_by_symmetry(count: int, rigid: tuple[bool, bool]) -> list[tuple[slice, np.ndarray]]:
-    """The rows and the columns of the basis that do not mix with the others: Z even and Z odd where the walls are alike.
+    """Rows and columns of the basis that do not mix with others: Z even and Z odd, where the walls are alike.
 
     Returns:
         For each part the polynomials of Z, and True for its columns.
@@ -68,7 +70,8 @@ def stokes_modes(
     Args:
         count: number of polynomials.
         kappa: κ > 0.
-        rigid: for the lower and the upper wall, True if it is rigid (w = w' = 0), False if it is free of stress (w = w'' = 0).
+        rigid: for the lower and the upper wall, True if it is rigid (w = w' = 0), False if it is free of stress
+            (w = w'' = 0).
 
     Returns:
         For each part q² `(mode,)`, and Z `(polynomial of the part, mode)`: ⟨Z² + (κ∫Z)²⟩ = 1.
@@ -79,6 +82,6 @@ def stokes_modes(
         above = np.vstack([second[:, columns], kappa * first[:, columns]])
         below = np.vstack([first[:, columns], kappa * w[:, columns]])
         triangle = np.linalg.qr(above, mode="r")
-        modes, sizes, _ = np.linalg.svd(np.linalg.solve(triangle.T, below.T).T, full_matrices=False)
+        modes, sizes, _ = np.linalg.svd(solve_triangular(triangle, below.T, trans="T").T, full_matrices=False)
         found.append((1 / sizes**2, modes[:count][rows]))
     return found

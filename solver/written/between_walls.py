@@ -6,7 +6,7 @@ pressure disappears, since the modes of a velocity without divergence are orthog
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -77,6 +77,7 @@ def between_walls(text: Text, dimensions: int) -> BetweenWalls:
     solenoidal = frozenset(without_divergence(reduced))
     scalars = _scalar_of_rows(reduced)
     _refuse_unknowns(reduced, solenoidal, scalars)
+    _refuse_operators([*reduced.linear.values(), *reduced.rest.values()])
     causes = {
         label: _plus(_split(inside, scalars), _kept_out(outside, scalars))
         for label, (inside, outside) in cause_symbols(reduced).items()
@@ -100,6 +101,11 @@ def _strange(node: Node) -> list[Node]:
     """The operators that act on products and are not known between walls."""
     operators = [part for part in node.walk() if isinstance(part, Solved)] + node.calls(*OPERATORS)
     return [part for part in operators if part.slots]
+
+
+def _refuse_operators(nodes: Iterable[Node]) -> None:
+    for part in (part for node in nodes for part in node.calls("inverse_lap", "helmholtz")):
+        raise WrittenError(f"{unicode(part)} between walls would need conditions of its own")
 
 
 def _refuse_unknowns(reduced: Reduced, solenoidal: frozenset[str], scalars: Mapping[Row, Node]) -> None:

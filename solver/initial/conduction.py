@@ -1,0 +1,83 @@
+"""The field at rest between two walls."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.dynamics.any_equation import AnyEquation
+from solver.fft import Transform
+from solver.grid import Grid
+from solver.initial.initial import Initial
+from solver.operators import random_modes
+from solver.spaces.field import Field
+from solver.spaces.polynomials import PolynomialSpace
+
+
+class Conduction(Initial):
+    """What a field is at rest: the profile that its conditions at the walls have, and noise that vanishes there.
+
+    It is linear between two values, and between moving walls. The noise is Gaussian along the walls, of every mode that
+    is kept, and sin(πz/H) across them; it has no mean. Fields between walls without an initial field start so, without
+    noise.
+
+    Args:
+        amplitude: root mean square of the noise of a scalar [units of the field].
+    """
+
+    amplitude: ArrayLike = 0.0
+    profile: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # over the heights, of an equation
+
+    name: ClassVar[str] = "conduction"
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector")
+
+    def __check_init__(self) -> None:
+        object.__setattr__(self, "profile", None)
+
+    def check(self, equation: AnyEquation, field: str) -> None:
+        if not equation.grid.walls:
+            raise ValueError("name = 'conduction': two walls are needed, grid.walls; uniform is a field without them")
+        if equation.fields[field].rank == "vector" and not _is_zero(self.amplitude):
+            raise ValueError(f"amplitude {self.amplitude}: a vector starts without noise here, 0 is needed")
+
+    def for_equation(self, equation: Any, field: str) -> Conduction:
+        """The same with the profile of a field of an equation."""
+        space = equation.space(field)
+        if not isinstance(space, PolynomialSpace):
+            return self
+        count = len(space.component_names)
+        lifting = space.lifting
+        at = jnp.zeros((count, space.grid.shape[-1]), space.grid.dtype)
+        if lifting is not None:
+            at = lifting @ jnp.asarray(space.polynomials.values).T
+        return eqx.tree_at(lambda start: start.profile, self, at, is_leaf=lambda leaf: leaf is None)
+
+    def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
+        if self.profile is None:
+            raise ValueError(f"{self.name}: an equation between walls gives the profile, for_equation(equation, field)")
+        profile = self.profile.reshape(len(self.profile), *[1] * (grid.dimensions - 1), -1)
+        whole = jnp.broadcast_to(profile, (len(profile), *grid.physical_shape))
+        if field.rank == "vector" or _is_zero(self.amplitude):
+            return whole
+        z, height = grid.coordinates()[-1], grid.lengths[-1]  # type: ignore[index]
+        across = jnp.asarray(np.sqrt(2) * np.sin(np.pi * z / height), grid.dtype)
+        return whole + self.amplitude * across * self._along(grid, jax.random.key(0) if key is None else key)
+
+    def _along(self, grid: Grid, key: Array) -> Array:
+        """Gaussian noise along the walls, of mean square one and without a mean."""
+        if grid.horizontal is None:
+            return jnp.ones((), grid.dtype)
+        modes = random_modes(key, grid.horizontal)[0]
+        modes = jnp.where(grid.horizontal.k_squared() == 0, 0, modes)
+        drawn = Transform(grid.horizontal).inverse(modes)
+        return (drawn / jnp.sqrt(jnp.mean(drawn**2)))[..., None]
+
+
+def _is_zero(amplitude: Any) -> bool:
+    return isinstance(amplitude, int | float) and amplitude == 0

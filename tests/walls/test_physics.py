@@ -1,0 +1,125 @@
+"""Flows and convection between walls against what is known: onsets, growth rates, steady flows, heat."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import walls
+from solver.steppers import ETDRK5S4, Krogstad4
+from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
+
+
+def matrix_of(equation, fields, kx=1):
+    """The rates of change at one kx, linearised about fields: a real matrix of the real and imaginary parts."""
+    shapes = {name: f.shape for name, f in fields.items()}
+    places = [
+        (name, (c, kx, n)) for name, (count, _, size) in shapes.items() for c in range(count) for n in range(size)
+    ]
+    held = {name: np.broadcast_to(space.holds(), shapes[name]) for name, space in equation.spaces.items()}
+    places = [(name, at) for name, at in places if held[name][at]]
+
+    def change(fields):
+        linear, nonlinear = equation.linear().apply(fields), equation.nonlinear(fields, 0.0)
+        return {name: linear[name] + nonlinear[name] for name in fields}
+
+    def column(parts):
+        moved = {name: jnp.zeros(shape, complex) for name, shape in shapes.items()}
+        for i, (name, at) in enumerate(places):
+            moved[name] = moved[name].at[at].set(parts[i] + 1j * parts[len(places) + i])
+        made = jax.jvp(change, (fields,), (moved,))[1]
+        flat = jnp.stack([made[name][at] for name, at in places])
+        return jnp.concatenate([flat.real, flat.imag])
+
+    return np.asarray(jax.jit(jax.vmap(column))(jnp.eye(2 * len(places)))).T
+
+
+def convection_at_rest(make_grid, rayleigh, k, of, prandtl=1.0):
+    grid = make_grid((4, 25), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
+    equation = sw.equations.RayleighBenard(grid, rayleigh, prandtl, walls=of)
+    start = {name: sw.initial.Conduction().for_equation(equation, name) for name in equation.fields}
+    values = {name: one(grid, equation.fields[name]) for name, one in start.items()}
+    return equation, equation.from_physical(values)
+
+
+HEATED = {"temperature": walls.Value(1.0, 0.0)}
+ONSETS = {  # Chandrasekhar (1961), chapter 2; fixed flux: k → 0
+    "rigid": (1707.762, 3.117, HEATED, 1e-6),
+    "one free": (1100.650, 2.682, {**HEATED, "velocity": walls.Walls(Rigid(), StressFree())}, 1e-6),
+    "free": (27 * np.pi**4 / 4, np.pi / np.sqrt(2), {**HEATED, "velocity": walls.FreeSlip()}, 1e-10),
+    "fixed flux": (720.0, 0.01, {"temperature": walls.Slope(-1.0, -1.0)}, 1e-5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONSETS)
+def test_convection_begins_at_the_rayleigh_number_of_linear_theory(make_grid, case):
+    critical, k, of, tolerance = ONSETS[case]
+    rates = []
+    for factor in (0.999, 1.001):
+        equation, fields = convection_at_rest(make_grid, factor * critical, k, of)
+        rates.append(np.max(np.linalg.eigvals(matrix_of(equation, fields)).real))
+    assert rates[0] < 0 < rates[1]
+    found = critical * (0.999 + 0.002 * rates[0] / (rates[0] - rates[1]))
+    assert found == pytest.approx(critical, rel=max(tolerance, 4e-6))
+
+
+def test_the_growing_wave_of_orr_and_sommerfeld(make_grid):
+    """Plane Poiseuille flow, Re = 10⁴, α = 1: c = 0.23752649 + 0.00373967i (Orszag, J. Fluid Mech. 50 (1971) 689)."""
+    grid = make_grid((4, 95), 1, lengths=(2 * np.pi, 2.0), walls="y")
+    equation = sw.equations.NavierStokes(grid, 1e-4, energy_budget=False)
+    z = grid.coordinates()[1] - 1
+    base = jnp.asarray(np.stack([np.broadcast_to(1 - z**2, grid.physical_shape), np.zeros(grid.physical_shape)]))
+    found = np.linalg.eigvals(matrix_of(equation, equation.from_physical({"velocity": base})))
+    largest = found[np.argmax(found.real)]
+    assert largest.real == pytest.approx(0.00373967, abs=1e-8)
+    assert abs(largest.imag) == pytest.approx(0.23752649, abs=1e-8)
+
+
+@pytest.mark.parametrize("stepper", [Krogstad4(), ETDRK5S4()], ids=lambda s: s.name)
+def test_plane_flows_are_exact(make_grid, stepper):
+    """Couette flow stays as it is; a uniform force leads to F z(H − z)/(2ν)."""
+    grid = make_grid((8, 17), 1, lengths=(2.0, 1.5), walls="y")
+    z = grid.coordinates()[1]
+    moving = {"velocity": walls.Moving(lower=-1.0, upper=2.0)}
+    couette = sw.equations.NavierStokes(grid, 0.1, walls=moving)
+    start = sw.initial.Conduction().for_equation(couette, "velocity")(grid, couette.fields["velocity"])
+    np.testing.assert_allclose(start[0], np.broadcast_to(-1 + 2 * z, grid.physical_shape), atol=1e-14)
+    state = sw.integrate(couette, stepper, sw.initial_state(couette, stepper, start), step=0.1, steps=20)
+    np.testing.assert_allclose(couette.to_physical(state.field)["velocity"], start, atol=1e-13)
+    driven = sw.equations.NavierStokes(grid, 0.1, forcing=sw.forcing.Uniform((0.3, 0.0)))
+    state = sw.initial_state(driven, stepper, jnp.zeros((2, 8, 17)))
+    state = sw.integrate(driven, stepper, state, step=5.0, steps=40)
+    exact = np.broadcast_to(0.3 * z * (1.5 - z) / 0.2, grid.physical_shape)
+    np.testing.assert_allclose(driven.to_physical(state.field)["velocity"][0], exact, atol=1e-12)
+
+
+def test_a_temperature_between_a_value_and_a_flux(make_grid):
+    """Conduction from any start: T = 1 − 0.4 z; and what decays does so at the rate of its mode."""
+    grid = make_grid((17,), 1, lengths=(2.0,), walls="x")
+    of = walls.Walls(AtValue(1.0), AtSlope(-0.4))
+    equation = sw.write(["dt(T) = 0.3*lap(T)"], fields={"T": "scalar"})(grid, walls={"T": of})
+    x = grid.coordinates()[0]
+    at = lambda t: 1 - 0.4 * x + np.exp(-0.3 * (np.pi / 4) ** 2 * t) * np.sin(np.pi * x / 4)  # noqa: E731
+    stepper = Krogstad4()
+    state = sw.integrate(
+        equation, stepper, sw.initial_state(equation, stepper, jnp.asarray(at(0))[None]), step=0.5, steps=4
+    )
+    np.testing.assert_allclose(equation.to_physical(state.field)["T"][0], at(2.0), atol=1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rayleigh", "nusselt"), [(5000.0, 2.110260), (10000.0, 2.652501)])
+def test_the_heat_that_steady_rolls_carry(make_grid, rayleigh, nusselt):
+    """Pr = 0.71, k = 3.117: Nu of an independent solver, by the flux in the middle and by the slope at the wall."""
+    k = 3.117
+    grid = make_grid((32, 35), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
+    equation = sw.equations.RayleighBenard(grid, rayleigh, 0.71, walls=HEATED, energy_budget=False)
+    x, z = grid.coordinates()
+    temperature = jnp.asarray(1 - z + 0.1 * np.cos(k * x) * np.sin(np.pi * z))
+    stepper = Krogstad4()
+    state = sw.initial_state(equation, stepper, {"velocity": jnp.zeros((2, 32, 35)), "temperature": temperature[None]})
+    state = sw.integrate(equation, stepper, state, step=0.05, steps=2400)
+    columns = equation.series(state.field, 0.05)
+    for name, error in (("flux", 1e-6), ("dissipation", 1e-6), ("bottom", 2e-5), ("top", 2e-5)):
+        assert float(columns[f"nusselt_{name}"]) == pytest.approx(nusselt, abs=error), name

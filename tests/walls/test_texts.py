@@ -1,0 +1,145 @@
+"""Texts between walls: N against the equations at the points, what is conserved, what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import solver as sw
+from solver import walls
+from solver.dynamics.changes import Changes
+
+RAYLEIGH, PRANDTL, ROTATION = 1e3, 0.7, 0.3
+
+
+def convection(make_grid, dimensions, devices=1, **options):
+    shape, lengths = ((12, 10, 17), (2.0, 3.0, 1.0)) if dimensions == 3 else ((12, 17), (2.0, 1.0))
+    grid = make_grid(shape, devices, lengths=lengths, walls="xyz"[dimensions - 1])
+    turned = {"rotation": ROTATION} if dimensions == 3 else {}
+    given = {"temperature": walls.Value(1.0, -0.5), **options}
+    return sw.equations.RayleighBenard(grid, RAYLEIGH, PRANDTL, walls=given, **turned)
+
+
+def random_fields(equation, seed=0):
+    return {name: space.random(jax.random.key(seed + i)) for i, (name, space) in enumerate(equation.spaces.items())}
+
+
+def dot(equation, a, b):
+    return {
+        name: float(jnp.sum(jnp.asarray(equation.grid.mode_weights()) * jnp.sum((a[name] * jnp.conj(b[name])).real, 0)))
+        for name in equation.fields
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"velocity": walls.FreeSlip()}, {"temperature": walls.Slope(-1.0, -0.4)}])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_n_is_the_equation_tested_with_any_field(make_grid, dimensions, options):
+    """⟨v · N⟩ = ⟨v · (−u·∇u + T ẑ − f ẑ×u)⟩ and ⟨s N_T⟩ = −⟨s u·∇T⟩, from products at the points."""
+    equation = convection(make_grid, dimensions, **options)
+    fields, others = random_fields(equation), random_fields(equation, 10)
+    found = dot(equation, others, equation.nonlinear(fields, 0.0))
+    velocity, temperature = equation.space("velocity"), equation.space("temperature")
+    u_series, t_series = velocity.series(fields["velocity"]), temperature.series(fields["temperature"])
+    u, t = velocity.at_points(u_series), temperature.at_points(t_series)[0]
+    slopes = lambda c: [*(1j * k * c for k in velocity.wavenumbers()), velocity.across(c)]  # noqa: E731
+    gradient = [velocity.at_points(c) for c in slopes(u_series)]
+    force = -sum(u[j] * gradient[j] for j in range(dimensions))
+    force = force.at[-1].add(t)
+    if dimensions == 3:
+        force = force.at[0].add(ROTATION * u[1]).at[1].add(-ROTATION * u[0])
+    v = velocity.at_points(velocity.without_lifting(others["velocity"]))
+    s = temperature.at_points(temperature.without_lifting(others["temperature"]))[0]
+    carried = -sum(u[j] * temperature.at_points(c)[0] for j, c in enumerate(slopes(t_series)))
+    size = float(jnp.sqrt(jnp.mean(force**2) * jnp.mean(v**2)))
+    assert abs(float(jnp.sum(velocity.mean(v * force))) - found["velocity"]) < 1e-12 * size
+    if options.get("temperature"):  # between two slopes the profile at rest is a parabola, which diffuses
+        carried = carried + 0.6 * equation.numbers()["diffusivity"]
+    size = float(jnp.sqrt(jnp.mean(carried**2) * jnp.mean(s**2)))
+    assert abs(float(velocity.mean(s * carried)) - found["temperature"]) < 1e-12 * size
+
+
+@pytest.mark.parametrize("rigid", [True, False])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_products_conserve_energy(make_grid, dimensions, rigid):
+    grid = convection(make_grid, dimensions).grid
+    of = {"velocity": walls.NoSlip() if rigid else walls.FreeSlip(), "c": walls.Slope()}
+    equation = sw.equations.NavierStokes(grid, 0.1, scalars=("c",), diffusivities=(0.1,), walls=of)
+    fields = random_fields(equation)
+    change = equation.nonlinear(fields, 0.0)
+    for name, power in dot(equation, fields, change).items():
+        size = np.prod([np.sqrt(dot(equation, f, f)[name]) for f in (fields, change)])
+        assert abs(power) < 1e-15 * size, (name, power / size)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_budgets_close_with_what_passes_through_the_walls(make_grid, dimensions):
+    moving = walls.Moving(upper=[1.0, 0.5][: dimensions - 1])
+    equation = convection(make_grid, dimensions, velocity=moving)
+    fields = random_fields(equation)
+    linear, nonlinear = equation.linear().apply(fields), equation.nonlinear(fields, 0.0)
+    budget = equation.report.budget(fields, Changes(linear, nonlinear, {}))
+    total = {name: linear[name] + nonlinear[name] for name in fields}
+    step = 1e-6
+    energies = [
+        equation.report.energies({name: fields[name] + sign * step * total[name] for name in fields})
+        for sign in (-1, 1)
+    ]
+    for name, causes in budget.items():
+        rate = float(energies[1][name] - energies[0][name]) / (2 * step)
+        assert float(sum(causes.values())) == pytest.approx(rate, rel=1e-8), name
+    assert {"buoyancy", "viscosity"} <= budget["kinetic_energy"].keys()
+
+
+def test_flux_through_the_walls_of_a_product_that_does_not_vanish_there(make_grid):
+    """dz(c*c) of a field that is given at one wall only: the product is not 0 at the other."""
+    grid = make_grid((33,), 1, lengths=(1.0,), walls="x")
+    of = walls.Walls(walls.conditions.AtValue(0.0), walls.conditions.AtSlope(0.0))
+    equation = sw.write(["dt(c) = lap(c) - dx(c*c)"], fields={"c": "scalar"})(grid, walls={"c": of})
+    space = equation.space("c")
+    c = space.forward(jnp.asarray(np.sin(np.pi * grid.coordinates()[0] / 2))[None])
+    found = space.inverse(equation.nonlinear({"c": c}, 0.0)["c"])[0]
+    exact = -np.pi / 2 * np.sin(np.pi * grid.coordinates()[0])
+    np.testing.assert_allclose(found, exact, atol=1e-6)
+
+
+REFUSED = {
+    "unknown": (["dt(w) = lap(w) - lap(psi)", "lap(psi) = w"], {"w": "scalar"}, "psi"),
+    "no diffusion": (["dt(c) = -c*c"], {"c": "scalar"}, "c does not diffuse"),
+    "fourth order": (["dt(c) = lap(c) - fraclap(c, 2)"], {"c": "scalar"}, "since diffusion, ∇²"),
+    "negative diffusion": (["dt(c) = -lap(c)"], {"c": "scalar"}, "diffusion -1 of c"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_text_cannot_have_is_refused(make_grid, name):
+    lines, fields, message = REFUSED[name]
+    grid = make_grid((12, 17), 1, walls="y")
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        sw.write(lines, fields, {"psi": "scalar"} if name == "unknown" else {})(
+            grid, walls=dict.fromkeys(fields, walls.Value())
+        )
+    assert "\n" not in str(caught.value).strip() or "    " in str(caught.value)
+
+
+def test_conditions_that_do_not_fit_are_refused(make_grid):
+    grid, box = make_grid((12, 17), 1, walls="y"), make_grid((12, 17), 1)
+    flow = lambda **of: sw.equations.NavierStokes(grid, 0.1, scalars=("c",), diffusivities=(0.1,), walls=of)  # noqa: E731
+    given = {
+        "field c has no condition": {},
+        "the fields velocity, c": {"c": walls.Value(), "d": walls.Value()},
+        "no-slip, free-slip or moving": {"c": walls.Value(), "velocity": walls.Value()},
+        "a value, a slope or robin": {"c": walls.NoSlip()},
+        r"moving = \[1.0, 2.0\]: 1 number": {"c": walls.Value(), "velocity": walls.Moving(upper=[1.0, 2.0])},
+        "would feed": {"c": walls.Robin((1.0, 1.0, 0.0), (1.0, 1.0, 0.0))},
+    }
+    for message, of in given.items():
+        with pytest.raises(ValueError, match=message):
+            flow(**of)
+    with pytest.raises(ValueError, match="in a periodic box"):
+        sw.equations.NavierStokes(box, 0.1, walls={"velocity": walls.NoSlip()})
+    equation = flow(c=walls.Value(1.0))
+    with pytest.raises(TypeError, match="krogstad4"):
+        sw.steppers.IFRK4().check(equation)
+    start = {"velocity": jnp.zeros((2, 12, 17)), "c": jnp.zeros((1, 12, 17))}
+    with pytest.raises(ValueError, match="does not have the values that walls"):
+        sw.initial_state(equation, sw.steppers.Krogstad4(), start)
