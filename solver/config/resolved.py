@@ -63,8 +63,8 @@ class Config:
 
     `initial`, `forcing` and `walls` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of
     outputs that the run file could name. `dropped` has a line for each section in which an override of its name dropped
-    keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the run files of all,
-    and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
+    keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the run files of
+    all, and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
     ensemble and number.
     """
 

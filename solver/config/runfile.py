@@ -184,7 +184,7 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
 def _walls(table: Mapping[str, Any], fields: Sequence[str], grid: GridSection) -> dict[str, WallsSection]:
     """The conditions of each field at the walls, `[walls.FIELD]`."""
     if table and not grid.walls:
-        last = "xyz"[len(grid.shape) - 1]
+        last = "xyz"[len(grid.shape) - 1 : len(grid.shape)]
         raise ConfigError(f"[walls] in a periodic box: grid.walls = {last!r}, the last direction, is needed")
     for name in table:
         if name not in fields:

@@ -222,7 +222,7 @@ class EvaluationBetweenWalls(Evaluation):
         return jnp.real(multiplied_out(self.modes(0.0).value(ZERO if node is None else node)))
 
     def _of_lifting(self, name: str, linear: LinearBetweenWalls) -> Array | None:
-        """What L does to the lifting of a field."""
+        """L of the lifting of a field."""
         space = self.equation.space(name)
         if space.lifting is None:
             return None

@@ -25,8 +25,8 @@ def check_between_walls(equation: Any) -> None:
         value = constant(coefficient, numbers)
         if value is None or value != 0:
             raise ValueError(
-                f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: the coefficient must be "
-                "0, since diffusion, ∇², is known there alone"
+                f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: 0 is needed, since "
+                "diffusion, ∇², is known there alone"
             )
     for name, coefficient in linear.diffusion.items():
         value = constant(coefficient, numbers)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from solver.dynamics.evaluation import Evaluation
+from solver.written.between_walls import between_walls
 from solver.written.report import report
 from solver.written.text import Text
 from solver.written.variants import without_parameters
@@ -15,6 +16,8 @@ def derivation_of(equation: Any) -> list[tuple[str, str]]:
     """The derivation from the text of an equation, as headings and lines."""
     on_grid, dimensions, obstacles = Evaluation(equation), equation.grid.dimensions, equation.obstacles
     lines = report(on_grid.text, replace(on_grid.derived, rate=equation.rate_at_points()), dimensions)
+    if equation.grid.walls:
+        return between_walls_in_words(equation, lines)
     if obstacles is None:
         return lines
     lines.append(("bodies", "obstacle_strength is Σ χ/η, obstacle_source Σ (χ/η) u_s; 1/η adds to the rate"))
@@ -22,6 +25,17 @@ def derivation_of(equation: Any) -> list[tuple[str, str]]:
         names, more = ", ".join(sorted(obstacles.free)), 2 * dimensions
         lines.append(("bodies", f"the flow moves {names}: {more} inverse transforms more for each right-hand side"))
     return lines
+
+
+def between_walls_in_words(equation: Any, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The derivation with what is a number for each mode between walls, and the conditions there."""
+    linear = between_walls(Evaluation(equation).text.without_obstacles, equation.grid.dimensions).linear
+    kinds = {"diffusion": linear.diffusion, "decay or growth": linear.decay}
+    held = ", ".join(f"{kind} of {' and '.join(of)}" for kind, of in kinds.items() if of)
+    own = [("linear", f"L holds {held}: a number for each mode; other linear terms are evaluated with N")]
+    own += [("walls", f"{name}: {walls.in_words}") for name, walls in equation.walls.items()]
+    at = [heading for heading, _ in lines].index("linear")
+    return [*lines[:at], *own, *lines[at + 1 :]]
 
 
 def text_table(equation: Any) -> dict[str, Any]:

@@ -89,8 +89,9 @@ class Grid:
             raise ValueError(
                 'precision float64 needs jax.config.update("jax_enable_x64", True) before the grid is made'
             )
-        if self.walls not in (None, "xyz"[self.dimensions - 1]):
-            raise ValueError(f"walls {self.walls!r}: {'xyz'[self.dimensions - 1]!r}, the last direction, is needed")
+        last = "xyz"[self.dimensions - 1 : self.dimensions]
+        if self.walls not in (None, last):
+            raise ValueError(f"walls {self.walls!r}: {last!r}, the last direction, is needed")
         if self.mesh is None:
             store("mesh", device_mesh([0]) if self.dimensions - bool(self.walls) <= 1 else device_mesh())
         _ = self.layout
@@ -211,7 +212,7 @@ class Grid:
         """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length].
 
         Raises:
-            ValueError: between walls there is none.
+            ValueError: a box between walls.
         """
         self._need_periodic("k_max")
         return min(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions))

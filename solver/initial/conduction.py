@@ -21,7 +21,7 @@ from solver.spaces.polynomials import PolynomialSpace
 
 
 class Conduction(Initial):
-    """What a field is at rest: the profile that its conditions at the walls have, and noise that vanishes there.
+    """The profile at rest that the conditions at the walls have, and noise that vanishes there.
 
     It is linear between two values, and between moving walls. The noise is Gaussian along the walls, of every mode that
     is kept, and sin(πz/H) across them; it has no mean. Fields between walls without an initial field start so, without

@@ -168,7 +168,8 @@ def _write(
     partial = partial_path(path)
     companion = path.with_suffix(".hdf")
     whole = all(v.shape[: grid.dimensions] == grid.physical_shape for v in held.values())
-    for_paraview = for_paraview and grid.dimensions > 1 and whole
+    # an image of VTK has points of one spacing
+    for_paraview = for_paraview and grid.dimensions > 1 and whole and not grid.walls
     try:
         with agreement.together():
             if is_first():

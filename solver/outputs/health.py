@@ -35,9 +35,10 @@ def tails(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
 
 def unresolved(now: Mapping[str, float], before: Mapping[str, float], grid: Grid) -> list[str]:
     """A warning for each field whose tail is too high in two rows, and does not decay as the tail of noise does."""
+    end = "the last tenth of the modes along an axis holds" if grid.walls else ""
+    end = end or f"the shells next to k_max = {grid.k_max:.4g} hold"
     return [
-        f"spectrum of {name}: the shells next to k_max = {grid.k_max:.4g} hold {tail:.2g} of what the largest "
-        "holds: more points are needed"
+        f"spectrum of {name}: {end} {tail:.2g} of what the largest holds: more points are needed"
         for name, tail in now.items()
         if tail > LEVEL and before.get(name, 0.0) > LEVEL and tail > before[name] / 2
     ]

@@ -47,7 +47,9 @@ def volume_of(snapshot: Snapshot, name: str) -> Volume:
 
 def _on_finer_points(panel: Panel) -> np.ndarray:
     """Values on twice as many points along each axis, from the Fourier series, where there are few."""
-    if max(panel.values.shape) > FEW or any(is_rough(values) for values in panel.linear or (panel.values,)):
+    if max(panel.values.shape) > FEW or any(
+        is_rough(values, range(values.ndim)) for values in panel.linear or (panel.values,)
+    ):
         return panel.values
     finer = []
     for values in panel.linear or (panel.values,):

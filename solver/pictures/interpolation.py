@@ -17,7 +17,7 @@ class Side(NamedTuple):
 
     Args:
         name: name of the axis.
-        points: coordinates [length], equally spaced.
+        points: coordinates [length], equally spaced unless two walls bound the axis.
         periodic: True if they are all points of a side of the box.
     """
 
@@ -27,8 +27,13 @@ class Side(NamedTuple):
 
     @property
     def spacing(self) -> float:
-        """Distance of two points; 1 if there is only one."""
-        return float(self.points[1] - self.points[0]) if len(self.points) > 1 else 1.0
+        """Distance of two points, its mean between walls; 1 if there is only one point."""
+        return float(self.points[-1] - self.points[0]) / (len(self.points) - 1) if len(self.points) > 1 else 1.0
+
+    @property
+    def is_even(self) -> bool:
+        """True if the points are equally spaced."""
+        return len(self.points) < 3 or bool(np.ptp(np.diff(self.points)) < 1e-3 * self.spacing)
 
     @property
     def length(self) -> float:
@@ -61,12 +66,16 @@ def on_finer_points(arrays: Sequence[np.ndarray], sides: Sequence[Side], *, cycl
         cyclic: True if they are angles, between which there is no line: each finer point gets the nearest value.
     """
     counts = factors(sides)
-    smooth = all(side.periodic for side in sides) and not any(is_rough(values) for values in arrays)
+    periodic = [axis for axis, side in enumerate(sides) if side.periodic]
+    smooth = all(side.periodic or not side.is_even for side in sides)
+    smooth = smooth and not any(is_rough(values, periodic) for values in arrays)
     made = []
     for values in arrays:
         fine = values
         for axis, (factor, side) in enumerate(zip(counts, sides, strict=True)):
-            if smooth and factor > 1:
+            if not side.is_even:
+                fine = _at_even_points(fine, axis, side, finer_side(side, factor).points, cyclic=cyclic)
+            elif smooth and factor > 1:
                 fine = _closed(fourier_series(fine, axis, factor), axis)
             else:
                 points = _closed(fine, axis) if side.periodic else fine
@@ -75,11 +84,12 @@ def on_finer_points(arrays: Sequence[np.ndarray], sides: Sequence[Side], *, cycl
     return made
 
 
-def is_rough(values: np.ndarray) -> bool:
-    """True if the last quarter of the modes of an axis holds a noticeable part of the variance."""
+def is_rough(values: np.ndarray, axes: Sequence[int]) -> bool:
+    """True if the last quarter of the modes of one of these axes holds a noticeable part of the variance."""
     if not np.isfinite(values).all():
         return True
-    for axis, n in enumerate(values.shape):
+    for axis in axes:
+        n = values.shape[axis]
         size = np.abs(np.fft.rfft(values, axis=axis)) ** 2
         of_modes = size.sum(axis=tuple(a for a in range(values.ndim) if a != axis))
         if n > 4 and of_modes[1 + 3 * (n // 2) // 4 :].sum() > ROUGH * of_modes[1:].sum():
@@ -96,6 +106,16 @@ def fourier_series(values: np.ndarray, axis: int, factor: int) -> np.ndarray:
         last[axis] = slice(-1, None)
         hat[tuple(last)] *= 0.5
     return np.fft.irfft(factor * hat, factor * n, axis=axis)
+
+
+def _at_even_points(values: np.ndarray, axis: int, side: Side, places: np.ndarray, *, cyclic: bool) -> np.ndarray:
+    """Values at other points of an axis: of a cubic spline, or each the nearest one."""
+    if cyclic:
+        nearest = np.argmin(np.abs(places[:, None] - side.points), axis=1)
+        return values.take(nearest, axis=axis)
+    from scipy.interpolate import CubicSpline
+
+    return np.asarray(CubicSpline(side.points, values, axis=axis)(places))
 
 
 def _closed(values: np.ndarray, axis: int) -> np.ndarray:

@@ -57,11 +57,13 @@ def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Esti
     grid, modes = equation.grid, equation.space(equation.first_field).modes
     calls = transforms_in_step(equation, stepper, state)
     counts: Counter[bool] = Counter()
-    for call in calls:
-        counts[call.forward] += call.batch
     layout = grid.layout
+    of_one = layout.retained[-1] if layout.walls else 1  # transforms along the walls for one of a scalar
+    for call in calls:
+        counts[call.forward] += call.batch // of_one
     summed = _bytes(state.statistics) // layout.devices
-    state_bytes = _bytes((state.field, state.history)) // layout.devices + summed
+    held = (state.field, state.history, getattr(equation, "between", None))  # with the modes between walls
+    state_bytes = _bytes(held) // layout.devices + summed
     return Estimate(
         slabs=layout.slabs,
         pencils=layout.pencils,
@@ -99,7 +101,9 @@ def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: li
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
     prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
     coefficients = jax.eval_shape(prepare, sealed(equation), state, dt)
-    held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
+    held = _bytes((state.history, coefficients, getattr(equation, "between", None))) + (
+        1 + stepper.stages_held
+    ) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
 
 
@@ -109,14 +113,18 @@ def _bytes(tree: Any) -> int:
 
 def _advice(grid: Grid) -> str:
     layout = grid.layout
-    if grid.dimensions == 1:
-        return "one device: a one-dimensional grid is not split"
+    if layout.max_slabs == layout.max_pencils == 1:
+        return (
+            "one device: a grid of one periodic axis is not split"
+            if grid.walls
+            else ("one device: a one-dimensional grid is not split")
+        )
     most, most_pencils = layout.max_slabs, layout.max_slabs * layout.max_pencils
     if layout.pencils > 1:
         return f"pencil: two exchanges per transform; it stops at {most_pencils} devices, slabs at {most}"
     if layout.slabs * 2 <= most:
         return f"slab: one exchange per transform; it stops at {most} devices"
-    if grid.dimensions == 2:
+    if grid.dimensions == 2 or grid.walls:
         return f"slab, near its end of {most} devices"
     return f"slab, near its end of {most} devices; pencils reach {most_pencils}: devices.decomposition = 'pencil'"
 

@@ -27,7 +27,7 @@ class StokesModes(eqx.Module):
     Args:
         poloidal: for each part by symmetry Z `([ky,] |kx|, polynomial, mode)`, split over the devices as the modes are.
         toroidal: `(polynomial, mode)`, and of the mean flow.
-        rates: eigenvalue of each stored mode `(component, …, n)` [1/length²]; 0 where there is none.
+        rates: eigenvalue of each stored mode `(component, …, n)` [1/length²]; 0 without a mode.
         lifting: polynomials `(3, wall)` of a unit velocity of each wall.
     """
 
@@ -78,7 +78,7 @@ def _stokes_modes(grid: Grid, rigid: tuple[bool, bool]) -> StokesModes:
 
 
 class _Parts:
-    """The order of the modes of a velocity along n: those of even Z, then those of odd Z, where walls are alike."""
+    """The order of the modes of a velocity along n: even Z first, then odd Z, where walls are alike."""
 
     def __init__(self, count: int, rigid: tuple[bool, bool]) -> None:
         self.count, self.is_symmetric = count, rigid[0] == rigid[1]
@@ -169,7 +169,7 @@ class StokesSpace(PolynomialSpace):
         return all(isinstance(side, Rigid) for side in self.walls)
 
     def laplacian(self) -> Array:
-        """−(k² + q²) of each stored number, `(component, …, n)`, and 0 where there is none."""
+        """−(k² + q²) of each stored number, `(component, …, n)`, and 0 without a mode."""
         return -jnp.asarray(self.own.rates)
 
     def holds(self) -> Array:

@@ -66,8 +66,8 @@ class PolynomialSpace(Space):
     one. P_n has the mean square one, so that sums of squares are means over the box. A transform costs one of the
     Fourier transforms along the walls for each n, in one exchange, and a product with a matrix.
 
-    Products of an equation live in it. Subclasses hold fields that meet conditions at the walls: their coefficients are
-    those of modes, and `series` and `tested` go from modes to polynomials and back.
+    Products of an equation live in it. Subclasses hold fields that meet conditions at the walls: their coefficients
+    belong to modes, and `series` and `tested` go from modes to polynomials and back.
     """
 
     polynomials: Any = eqx.field(default=None, kw_only=True)
@@ -109,7 +109,7 @@ class PolynomialSpace(Space):
         return None
 
     def with_lifting(self, c: Array, sign: int = 1) -> Array:
-        """Polynomials with those of the lifting added, or taken away."""
+        """Polynomials with the lifting added, or taken away."""
         own = self.lifting
         if own is None:
             return c
@@ -287,7 +287,7 @@ class PolynomialSpace(Space):
         return target.tested(jnp.pad(kept, [(0, 0)] * (c.ndim - 1) + [(0, wanted - kept.shape[-1])]))
 
     def tail(self, u_hat: Array) -> Array:
-        """The largest over the axes of: mean square of the last tenth of the modes, over that of the largest mode."""
+        """Mean square of the last tenth of the modes along an axis over the largest one's; the largest of all axes."""
         c = self.series(u_hat)
         square = jnp.asarray(self.grid.mode_weights()) * jnp.sum(c.real**2 + c.imag**2, axis=0)
         return jnp.max(jnp.stack([self._tail_along(square, axis) for axis in range(square.ndim)]))

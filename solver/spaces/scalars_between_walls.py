@@ -50,8 +50,8 @@ def _scalar_modes(
 class ScalarSpace(PolynomialSpace):
     """A field with a value, a slope or a mixture of both at each wall.
 
-    Its coefficients are those of the modes of diffusion under these conditions, homogeneous; what the conditions give
-    beside that is a lifting, linear in z or quadratic, which no state holds. So ∇² is a number for each mode.
+    Its coefficients belong to the modes of diffusion under these conditions, homogeneous. The conditions add a lifting,
+    linear in z or quadratic, which no state holds. So ∇² is a number for each mode.
     """
 
     walls: Any = eqx.field(default=None, kw_only=True)

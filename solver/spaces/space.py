@@ -180,7 +180,7 @@ class Space(eqx.Module):
         return summed([self.product(u_hat, u_hat)], self.grid.dtype)[0]
 
     def whole_square(self, u_hat: Array) -> Array:
-        """⟨|u|²⟩ of a field, with what its conditions at walls add to what is stored. One all-reduce."""
+        """⟨|u|²⟩ of a field, with the part that its conditions at walls add. One all-reduce."""
         return self.mean_square(u_hat)
 
     # ---- derivatives, mode by mode ------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Space(eqx.Module):
         raise NotInSpace(f"field {self.name}: values between the points are not known of {self}")
 
     def missed_at_walls(self, u: Array) -> Array | None:
-        """Mean square by which values at the points miss what is given at walls; None where nothing is given."""
+        """Mean square of the difference to given values at walls, of values at the points; None without such values."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""What a field meets at the two walls: the conditions of velocities and of scalars.
+"""Conditions of velocities and of scalars at two walls.
 
 Kinds of conditions are static; the numbers of values, slopes and moving walls are leaves, which can be differentiated
 and changed without compiling again. The two coefficients of a mixture decide the modes, so that they are static too.
@@ -46,6 +46,9 @@ class AtValue(Condition):
 
     value: ArrayLike = 0.0
 
+    def __str__(self) -> str:
+        return f"the value {self.value}"
+
     def wall(self, half_height: float, outward: int) -> Wall:
         return VALUE
 
@@ -65,6 +68,9 @@ class AtSlope(Condition):
     """
 
     slope: ArrayLike = 0.0
+
+    def __str__(self) -> str:
+        return f"the slope {self.slope}"
 
     def wall(self, half_height: float, outward: int) -> Wall:
         return SLOPE
@@ -88,6 +94,9 @@ class AtMixture(Condition):
     a: float = eqx.field(static=True)
     b: float = eqx.field(static=True)
     c: ArrayLike = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.a} times it and {self.b} times its slope is {self.c}"
 
     def __check_init__(self) -> None:
         if not (self.a and self.b):
@@ -115,10 +124,14 @@ class Rigid(Condition):
     """u = 0 but for the velocity of the wall along itself.
 
     Args:
-        velocity: of the wall: one number for each direction along it [length/time]; none for a wall at rest.
+        velocity: velocity of the wall, a number for each direction along it [length/time]; `()` for a wall at rest.
     """
 
     velocity: tuple[ArrayLike, ...] = ()
+
+    def __str__(self) -> str:
+        return f"moving with {list(self.velocity)}" if self.velocity else "at rest"
+
     of_velocity: ClassVar[bool] = True
 
 
@@ -127,12 +140,15 @@ class StressFree(Condition):
 
     of_velocity: ClassVar[bool] = True
 
+    def __str__(self) -> str:
+        return "free of stress"
+
 
 class Walls(eqx.Module):
     """The conditions of one field at the two walls.
 
     Args:
-        lower, upper: what it meets at z = 0, and at z = H.
+        lower, upper: conditions at z = 0, and at z = H.
     """
 
     lower: Condition
@@ -140,6 +156,11 @@ class Walls(eqx.Module):
 
     def __iter__(self) -> Any:
         return iter((self.lower, self.upper))
+
+    @property
+    def in_words(self) -> str:
+        """Both conditions, for people."""
+        return f"{self.lower} below, {self.upper} above"
 
     @property
     def of_velocity(self) -> bool:

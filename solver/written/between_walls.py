@@ -60,14 +60,14 @@ class BetweenWalls:
 
     @property
     def right(self) -> dict[Node, Node]:
-        """N by scalar: the rows of the plan, and the linear terms beside L."""
+        """N by scalar: the rows of the plan, and the linear terms that are not in L."""
         rows, rest = self.plan.rows, self.linear.rest
         return {scalar: plus((rows.get(scalar, ZERO), rest.get(scalar, ZERO))) for scalar in {**rows, **rest}}
 
 
 @cache
 def between_walls(text: Text, dimensions: int) -> BetweenWalls:
-    """What a text needs between walls.
+    """The form of a text between walls.
 
     Raises:
         WrittenError: something that has no meaning there: an unknown that is more than a pressure, a rate of change
@@ -134,7 +134,7 @@ def _scalar_of_rows(reduced: Reduced) -> dict[Row, Node]:
 
 
 def _split(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
-    """Linear symbols, by row and scalar, as what is a number for each mode and what is not."""
+    """Linear symbols, by row and scalar, apart: numbers of each mode, and the others."""
     names = [named(scalar) for scalar in scalars.values()]
     own: dict[str, list[_Terms]] = {}
     others: dict[Node, list[Node]] = {}
