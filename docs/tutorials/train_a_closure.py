@@ -220,9 +220,9 @@ plt.show()
 # %% [markdown]
 # An honest reading. Both closures lower the error of forecasts by a quarter, far beyond the time that they were trained
 # for. The network knew nothing of Smagorinsky's law, and found nearly the same one: viscosity where the flow strains,
-# and little in the cores of vortices. So its forecasts are as good as those of one number, and not better. In the long
-# run no closure leaves twice the enstrophy of the truth in the shortest waves, and both closures leave half of it. A
-# loss of short forecasts prefers to damp what it cannot predict. What a viscosity at a point cannot do, such as giving
-# energy back to larger scales, needs other terms: write them into the text.
+# and little in the cores of vortices. So its forecasts are as good as those with one number, and not better. In the
+# long run the shortest waves have more than twice the truth's enstrophy without a closure, and little more than half of
+# it with either closure. A loss of short forecasts prefers to damp what it cannot predict. A viscosity at a point gives
+# no energy back to larger scales: that needs other terms, which can be written into the text.
 #
 # Next: [4D-Var](assimilate.py) · [networks and fields in a text](../learning.md)
