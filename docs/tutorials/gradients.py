@@ -195,5 +195,5 @@ plt.show()
 
 # %% [markdown]
 # What a gradient keeps in memory is chosen by `checkpoint=` (`benchmarks/gradients.md` has the
-# cost). The same lines work on a mesh of many devices: the gradient is split over them as the flow is. Next: [many
-# runs at once](many_runs.py) · [equations by hand](../own_equation.md)
+# cost). The same lines work on a mesh of many devices: the gradient is split over them as the flow is. Next: [train a
+# closure](train_a_closure.py) · [4D-Var](assimilate.py) · [equations by hand](../own_equation.md)

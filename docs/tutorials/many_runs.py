@@ -128,4 +128,5 @@ for member in sw.dataset.stream("patterns.toml", part="valid"):
 
 # %% [markdown]
 # On a cluster the members of one run file are shared out among jobs: `slabwave submit patterns.toml --nodes 1 --jobs
-# 4` ([ensembles](../ensembles.md)). Next: [a body in a stream](a_body.py) · [from a laptop to 1000 GPUs](scaling.py)
+# 4` ([ensembles](../ensembles.md)). Next: [train a network on a data set](train_on_a_data_set.py) · [a body in
+# a stream](a_body.py) · [from a laptop to 1000 GPUs](scaling.py)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Inexact
@@ -107,6 +109,7 @@ def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shell
     return sum_over_shells(energy, grid)
 
 
+@partial(jax.jit, static_argnames="grid")  # else each call would make, and compile, programs of its own
 def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shells]:
     """Σ of a mode density over each shell; the density must already carry `grid.mode_weights()`."""
     return sum_by_index(density, shell_index(grid), len(shell_wavenumbers(grid)), grid)

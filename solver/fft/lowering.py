@@ -11,13 +11,13 @@ import jax.numpy as jnp
 from jax._src import dispatch  # the registry of operations that need to know their devices has no public name
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
-from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 from solver.fft.method import Method
 from solver.fft.stages import EXPORTING, AnyArray
 from solver.grid.layout import Layout
-from solver.mesh import AnyMesh, constrained, is_explicit, padded_sharding
+from solver.mesh import MEMBER, AnyMesh, constrained, is_explicit, padded_sharding
 from solver.static import no_ambient_mesh
 
 # ---- registration -----------------------------------------------------------------------------------------------
@@ -93,10 +93,22 @@ def bind(
     """
 
     def pin(v: AnyArray) -> Array:
-        return constrained(v, padded_sharding(mesh, v.ndim, layout.dimensions))
+        return constrained(v, _without_members(padded_sharding(mesh, v.ndim, layout.dimensions), layout.dimensions))
 
     results = _bind(primitive, pin(u), *operands, layout=layout, mesh=mesh, **parameters)
     return [pin(results[0]), *results[1:]] if primitive.multiple_results else pin(results)
+
+
+def _without_members(sharding: NamedSharding, dimensions: int) -> NamedSharding:
+    """The sharding, with leading axes left to the compiler where the mesh has parts for members.
+
+    The derivative of a batch is taken of the primitive with the batch's axis in front, of which `vmap` and its
+    `spmd_axis_name` no longer know. Pinned as whole, this axis would be gathered on each device.
+    """
+    if sharding.mesh.shape.get(MEMBER, 1) == 1 or dimensions == 1:
+        return sharding
+    free = [PartitionSpec.UNCONSTRAINED] * (len(sharding.spec) - dimensions)
+    return NamedSharding(sharding.mesh, PartitionSpec(*free, *sharding.spec[len(free) :]))
 
 
 @functools.cache

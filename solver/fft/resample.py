@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,6 +40,12 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
         raise ValueError(
             f"resample between boxes of {source.box.lengths} and {target.box.lengths}: equal ones are needed"
         )
+    return _onto_target(as_dtype(u_hat, target.complex_dtype), source, target)
+
+
+@partial(jax.jit, static_argnames=("source", "target"))  # else each call would make, and compile, a program of its own
+def _onto_target(u_hat: Array, source: Grid, target: Grid) -> Array:
+    """`resample` after its checks."""
     lead = u_hat.ndim - source.dimensions
 
     def onto_target(v: Array) -> Array:
@@ -55,7 +63,6 @@ def resample(u_hat: Array, source: Grid, target: Grid) -> Array:
             v = jnp.where(target.is_kept(), v, 0)
         return constrained(v, target.spectral_sharding(v.ndim))
 
-    u_hat = as_dtype(u_hat, target.complex_dtype)
     result = target.spectral_sharding(u_hat.ndim)
     return jax.jit(over_auto_axes(onto_target, source.mesh, result), out_shardings=result)(u_hat)
 

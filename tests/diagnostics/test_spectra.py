@@ -80,3 +80,14 @@ def test_shells_far_out_are_told_apart_in_single_precision(make_grid, lengths):
     unit = 1 if lengths == 1.0 else 2
     shell = (np.vectorize(math.isqrt)(4 * squared) // unit + 1) // 2
     np.testing.assert_array_equal(np.asarray(shell_index(grid)), np.minimum(shell, len(shell_wavenumbers(grid)) - 1))
+
+
+def test_a_second_spectrum_compiles_nothing(make_grid, programs_compiled):
+    """Nor does a second `resample`, where both are called without `jit` around them, as in a loop of a notebook."""
+    grid, coarse = make_grid((12, 12), devices=2), make_grid((8, 8), devices=2)
+    u_hat = sw.fft.Transform(grid).forward(jnp.ones((12, 12)))
+    call = lambda v: (shell_spectrum(v, grid), sw.fft.resample(v, grid, coarse))  # noqa: E731
+    call(u_hat)
+    programs = programs_compiled()
+    call(2 * u_hat)
+    assert programs_compiled() - programs <= 1  # 2 * u_hat

@@ -96,7 +96,7 @@ def test_a_gradient_in_the_length_of_the_box_by_a_change_of_variables(make_grid)
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_batch_is_split_over_devices_that_exchange_nothing(parts):
-    """One device for each part of the batch. A gradient within `vmap` ends in one sum."""
+    """One device for each part of the batch. A gradient ends in one sum, within `vmap` and of the mean alike."""
     mesh = sw.device_mesh(range(parts), members=parts)
     grid = sw.Grid((8, 6), mesh=mesh)
     batch = jax.random.normal(jax.random.key(0), (8, 1, 8, 6))
@@ -106,16 +106,19 @@ def test_a_batch_is_split_over_devices_that_exchange_nothing(parts):
     over = {"in_axes": (None, 0), "spmd_axis_name": sw.MEMBER}
     forward = lambda nu, u: jax.vmap(stepped, **over)(nu, u)  # noqa: E731
     mean = lambda nu, u: jnp.mean(jax.vmap(slope, **over)(nu, u))  # noqa: E731
+    of_mean = jax.grad(lambda nu, u: jnp.mean(forward(nu, u) ** 2))
     run = jax.jit(forward)
     after, h = run(0.1, split), 1e-4
     if parts > 1:
         assert after.sharding.spec[0] == sw.MEMBER
         assert not collectives(forward, 0.1, split)
         assert collectives(mean, 0.1, split) == {"all-reduce": 1}
+        assert set(collectives(of_mean, 0.1, split)) == {"all-reduce"}
     alone = sw.Grid((8, 6), mesh=sw.device_mesh([0]))
     single = sw.step_function(sw.equations.Vorticity(alone, 0.1), IFRK3(), 0.02)
     np.testing.assert_allclose(after, jax.vmap(single)(batch), atol=1e-15)
     difference = [jnp.mean(run(nu, split) ** 2) for nu in (0.1 + h, 0.1 - h)]
+    np.testing.assert_allclose(jax.jit(of_mean)(0.1, split), jax.jit(mean)(0.1, split), rtol=1e-12)
     np.testing.assert_allclose(jax.jit(mean)(0.1, split), (difference[0] - difference[1]) / (2 * h), rtol=1e-6)
 
 
