@@ -163,7 +163,7 @@ class ETDRK4(_ETDRK):
 
 
 class Krogstad4(_ETDRK):
-    """Four stages of Krogstad: order 4, four evaluations of N. Its errors are smaller than `etdrk4`'s.
+    """Four stages of Krogstad: order 4, four evaluations of N. It errs less than `etdrk4`.
 
     Between rigid walls, where N has no values of a smooth field at the wall, its order stays near 4.
 

@@ -1,0 +1,170 @@
+"""Runs between walls: by command, stopped and continued, in pictures; on devices; gradients; orders of steppers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray
+from zygote import slabwave
+
+import solver as sw
+from solver import walls
+from solver.steppers import ETDRK5S4, Krogstad4
+from solver.walls.conditions import AtValue
+
+RUN = """
+[grid]
+shape = [16, 17]
+lengths = [2.0, 1.0]
+walls = "y"
+
+[equation]
+name = "rayleigh-benard"
+rayleigh = 1e4
+prandtl = 0.71
+
+[walls.temperature]
+lower = { value = 1.0 }
+upper = { value = 0.0 }
+
+[initial.temperature]
+name = "conduction"
+amplitude = 0.01
+
+[time]
+stepper = "krogstad4"
+step = 0.1
+end = 1.0
+
+[devices]
+use = [0]
+
+[output]
+spectra = false
+series = { every_steps = 1 }
+snapshots = { every_time = 1.0 }
+"""
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    (tmp_path / "run.toml").write_text(RUN)
+    return lambda *words: slabwave(*words, folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_continues_with_its_bits_and_is_drawn_and_read(run_file, tmp_path):
+    for words in (["output.directory=whole"], ["output.directory=halves", "time.end=0.5"]):
+        done = run_file("run", "run.toml", *words)
+        assert done.returncode == 0, done.stderr
+    done = run_file("run", "run.toml", "output.directory=halves", "--resume")
+    assert done.returncode == 0, done.stderr
+    whole, halves = (tmp_path / name / "series.csv" for name in ("whole", "halves"))
+    assert whole.read_text() == halves.read_text()
+    assert run_file("plot", "whole").returncode == 0
+    assert run_file("report", "whole").returncode == 0
+    with xarray.open_dataset(tmp_path / "whole" / "snapshots" / "step-00000010.h5", engine="h5netcdf") as snapshot:
+        heights = sw.Grid((16, 17), (2.0, 1.0), walls="y", mesh=sw.device_mesh([0])).coordinates()[1].ravel()
+        np.testing.assert_array_equal(snapshot["y"], heights)
+    assert not list((tmp_path / "whole" / "snapshots").glob("*.hdf"))  # an image of VTK has even points
+
+
+REFUSED = {
+    "no condition": (["walls={}"], "field temperature has no condition at the walls"),
+    "one wall": (["walls.temperature={lower={value=1.0}}"], "walls.temperature.upper is missing"),
+    "another direction": (["grid.walls=x"], "'y', the last direction, is needed"),
+    "a periodic box": (["grid.walls=none"], "walls"),
+    "no field": (["walls.salt={lower='no-slip', upper='no-slip'}"], "walls.salt: unknown field"),
+    "no condition of that name": (["walls.velocity.lower='slippery'"], '"no-slip", "free-slip"'),
+    "two in one": (["walls.temperature.lower={value=1.0, slope=0.0}"], "is needed"),
+    "an integrating factor": (["time.stepper=ifrk4"], "krogstad4"),
+    "three points": (["grid.shape=[16, 3]"], "8 or more are needed"),
+    "another rule": (["grid.dealias=smooth"], "two-thirds is needed"),
+    "a start away from the walls": (["initial.temperature={name='uniform', value=0.5}"], "walls.temperature"),
+    "shells": (["output.spectra={}"], "Fourier modes of a periodic box are needed"),
+    "a forcing by modes": (["forcing.velocity={name='abc'}"], "forcing"),
+    "a body": (["body={shape='cylinder', centre=[1.0, 0.5], radius=0.1}"], "bodies act on it"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_fit_is_one_line_and_writes_nothing(run_file, tmp_path, case):
+    words, message = REFUSED[case]
+    done = run_file("run", "run.toml", "output.directory=out", *words)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out" / "series.csv").exists()
+
+
+@pytest.mark.slow
+def test_devices_agree_and_exchange_once_for_each_transform(make_grid):
+    found = []
+    for devices in (1, 3):
+        grid = make_grid((13, 10, 17), devices, lengths=(2.0, 3.0, 1.0), walls="z")
+        flow = sw.equations.RayleighBenard(grid, 1e4, 0.71, rotation=0.5, walls={"temperature": walls.Value(1.0)})
+        x, y, z = grid.meshgrid()
+        wave = 0.1 * jnp.cos(np.pi * x) * jnp.sin(np.pi * z) * (1 + 0.3 * jnp.sin(2 * np.pi / 3 * y))
+        start = {"velocity": jnp.zeros((3, *grid.physical_shape)), "temperature": (1 - z + wave)[None]}
+        state = sw.integrate(flow, Krogstad4(), sw.initial_state(flow, Krogstad4(), start), step=0.1, steps=20)
+        found.append({name: np.asarray(u) for name, u in flow.to_physical(state.field).items()})
+    for name, one in found[0].items():
+        np.testing.assert_allclose(found[1][name], one, atol=1e-14)
+    program = jax.jit(lambda flow, fields: flow.nonlinear(fields, 0.0)).lower(flow, state.field).compile().as_text()
+    assert program.count(" all-to-all(") == 2
+    assert "all-gather" not in program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 2])
+def test_gradients(make_grid, devices):
+    """With respect to Ra, Pr, a wall's value and an initial field, against differences."""
+    grid = make_grid((6, 6, 11), devices, lengths=(2.0, 2.0, 1.0), walls="z")
+    x, _, z = grid.meshgrid()
+    wave = jnp.cos(np.pi * x) * jnp.sin(np.pi * z)
+
+    def heat(numbers):
+        rayleigh, prandtl, value, amplitude = numbers
+        of = {"temperature": walls.Walls(AtValue(value), AtValue(0.0))}
+        flow = sw.equations.RayleighBenard(grid, rayleigh, prandtl, walls=of)
+        start = {
+            "velocity": jnp.zeros((3, *grid.physical_shape)),
+            "temperature": (value * (1 - z) + amplitude * wave)[None],
+        }
+        state = sw.integrate(flow, Krogstad4(), sw.initial_state(flow, Krogstad4(), start), step=0.1, steps=5)
+        return flow.report.columns(state.field)["heat_flux"]
+
+    at = np.array([1e4, 0.7, 1.1, 0.1])
+    found = jax.jit(jax.grad(heat))(at)
+    value = jax.jit(heat)
+    for i, size in enumerate(at):
+        step = np.zeros(4)
+        step[i] = 1e-4 * size
+        difference = (float(value(at + step)) - float(value(at - step))) / (2e-4 * size)
+        assert float(found[i]) == pytest.approx(difference, rel=1e-5), i
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stepper", [Krogstad4(), ETDRK5S4()], ids=lambda s: s.name)
+def test_orders_at_rigid_walls(make_grid, stepper):
+    """Convection at Ra = 10⁵: at least 3.3 in the mean and in the shear at the walls."""
+    grid = make_grid((24, 47), 1, lengths=(2.0, 1.0), walls="y")
+    of = {"temperature": walls.Value(1.0)}
+    flow = sw.equations.RayleighBenard(grid, 1e5, 1.0, walls=of, energy_budget=False)
+    x, z = grid.coordinates()
+    wave = jnp.asarray(1 - z + 0.2 * np.cos(np.pi * x) * np.sin(np.pi * z))
+    start = {"velocity": jnp.zeros((2, *grid.physical_shape)), "temperature": wave[None]}
+    space = flow.space("velocity")
+
+    def end(steps):
+        state = sw.integrate(flow, ETDRK5S4(), sw.initial_state(flow, ETDRK5S4(), start), step=0.02, steps=100)
+        state = sw.initial_state(flow, stepper, flow.to_physical(state.field))
+        state = sw.integrate(flow, stepper, state, step=1.6 / steps, steps=steps)
+        c = space.series(state.field["velocity"])
+        ends = np.sqrt(2 * np.arange(c.shape[-1]) + 1.0)
+        return np.asarray(c), np.asarray(jnp.einsum("n,c...n->c...", ends, space.across(c)))
+
+    made = [end(steps) for steps in (8, 16, 32, 128)]
+    for which in (0, 1):
+        errors = [np.linalg.norm(one[which] - made[-1][which]) for one in made[:-1]]
+        orders = np.log2(np.array(errors[:-1]) / errors[1:])
+        assert np.all(orders > 3.3), (which, orders, errors)
