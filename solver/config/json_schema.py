@@ -7,7 +7,7 @@ from typing import Any
 from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
 from solver.config.runfile import SETTINGS
-from solver.config.sections import Heading, WrittenEquation
+from solver.config.sections import Heading, WallsSection, WrittenEquation
 
 FROM_ELSEWHERE = {
     "type": "object",
@@ -15,6 +15,9 @@ FROM_ELSEWHERE = {
     "properties": {"name": {"type": "string", "pattern": ":"}},
     "required": ["name"],
 }
+
+
+WALLED = {"properties": {"grid": {"required": ["walls"]}}}  # where fields without a start are at rest
 
 
 def json_schema(schema: Schema) -> dict[str, Any]:
@@ -31,6 +34,8 @@ def json_schema(schema: Schema) -> dict[str, Any]:
     below: dict[str, Any] = {}  # what the tables refer to stands at the top
     for table in tables.values():
         below |= table.pop("$defs", {})
+    of_field = WallsSection.model_json_schema()
+    walls = {"type": "object", "description": "conditions at walls, by field", "additionalProperties": of_field}
     tables["time"]["properties"]["stepper"] |= stepper
     tables["grid"]["required"] = ["shape"]
     return {
@@ -38,17 +43,18 @@ def json_schema(schema: Schema) -> dict[str, Any]:
         "title": "Slabwave run file",
         "type": "object",
         "additionalProperties": False,
-        "required": ["grid", "equation", "initial", "time"],
+        "required": ["grid", "equation", "time"],
         "properties": {
             **Heading.model_json_schema()["properties"],
             **tables,
             "equation": {"$ref": "#/$defs/equation"},
+            "walls": walls,
             "initial": {"type": "object"},
             "forcing": {"type": "object"},
             **_obstacles(kinds["body"]),
             "output": _outputs(kinds["output"]),
         },
-        "allOf": [_fields_of(entry) for entry in kinds["equation"]],
+        "allOf": [{"anyOf": [{"required": ["initial"]}, WALLED]}, *map(_fields_of, kinds["equation"])],
         "$defs": {**below, **{kind: definitions[kind] for kind in ("equation", "initial", "forcing")}},
     }
 
@@ -67,6 +73,7 @@ def _written() -> dict[str, Any]:
 
 def _fields_of(equation: Entry) -> dict[str, Any]:
     """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
+    named_start, of_all = {"required": ["name"]}, dict[str, Any]()
     named: dict[str, Any] = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
     if equation.fields_by:  # the parameters decide whether there is one field or several
         named = {k: {"anyOf": [ref, {"type": "object", "additionalProperties": ref}]} for k, ref in named.items()}
@@ -75,11 +82,12 @@ def _fields_of(equation: Entry) -> dict[str, Any]:
             kind: {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(equation.fields, ref)}
             for kind, ref in named.items()
         }
-        by_field["initial"]["required"] = list(equation.fields)
         alike = {"anyOf": [by_field["initial"], named["initial"]]}
         named = {**by_field, "initial": alike}
+        of_all = {"properties": {"initial": {"anyOf": [{"required": list(equation.fields)}, named_start]}}}
     this = {"properties": {"equation": {"properties": {"name": {"const": equation.name}}}}}
-    return {"if": this, "then": {"properties": named}}
+    then = {"properties": named, **({"anyOf": [of_all, WALLED]} if of_all else {})}
+    return {"if": this, "then": then}
 
 
 def _obstacles(entries: list[Entry]) -> dict[str, Any]:

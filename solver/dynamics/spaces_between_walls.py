@@ -14,6 +14,7 @@ from solver.spaces.polynomials import Polynomials
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import Rigid, walls_from
+from solver.written.wall_lines import read_wall_line
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
@@ -22,19 +23,50 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     Raises:
         ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
     """
-    given = equation.walls
+    given, of_text = equation.walls, _of_text(equation)
     if not equation.grid.walls:
-        if given:
-            raise ValueError(
-                f'walls of {", ".join(given)} in a periodic box: grid.walls = "z", the last direction, is needed'
-            )
+        if given or of_text:
+            named = ", ".join({**(given or {}), **of_text})
+            raise ValueError(f"walls of {named} in a periodic box: grid.walls, the last direction, is needed")
         return None
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ValueError(f"walls = {given!r}: a dict of conditions by field name is needed")
     if unknown := [name for name in given if name not in equation.fields]:
         raise ValueError(f"walls of {unknown[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}")
-    return {name: _conditions(equation, name, field, given.get(name)) for name, field in equation.fields.items()}
+    both = {name: _together(name, given.get(name), of_text.get(name)) for name in equation.fields}
+    return {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
+
+
+def _of_text(equation: Any) -> dict[str, dict[str, Any]]:
+    """The conditions that a text says, as a run file would, by field and wall."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in map(read_wall_line, () if equation.text is None else equation.text.wall_lines):
+        if line.axis not in ("", equation.grid.walls or line.axis):
+            raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
+        if line.side in found.setdefault(line.field, {}):
+            raise ValueError(f"{line.text}: a second condition of {line.field} at this wall")
+        if not equation.fields[line.field].solenoidal:
+            condition: Any = {"slope" if line.axis else "value": line.number}
+        elif line.number:
+            raise ValueError(f"{line.text}: 0 is needed; walls.{line.field} takes the velocity of a wall")
+        else:
+            condition = "free-slip" if line.axis else "no-slip"
+        found[line.field][line.side] = condition
+    return found
+
+
+def _together(name: str, given: Any, of_text: Any) -> Any:
+    """The conditions of a field from both places.
+
+    Raises:
+        ValueError: two for one wall.
+    """
+    if not of_text or given is None:
+        return of_text or given
+    if not isinstance(given, Mapping) or any(given.get(side) is not None for side in of_text):
+        raise ValueError(f"walls.{name}: the text has a condition of {name} at this wall, too; one is needed")
+    return {**{side: value for side, value in given.items() if value is not None}, **of_text}
 
 
 def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:

@@ -17,6 +17,7 @@ from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
+from solver.written.wall_lines import apart, read_wall_line
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
 FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
@@ -84,6 +85,7 @@ class Text:
             `aliased` says that they are wanted all the same.
         aliased: True if other forms are wanted on every grid.
         unbounded: True if L may amplify ever shorter waves ever faster, which is refused otherwise.
+        wall_lines: lines of `write` that say what a field meets at a wall, such as `T(bottom) = 1`; taken from there.
 
     Raises:
         WrittenError: an entry other than the equations is wrong; the equations are read when they are needed.
@@ -111,10 +113,10 @@ class Text:
     plan: str = FEWEST
     aliased: bool = False
     unbounded: bool = False
+    wall_lines: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        lines = [self.write] if isinstance(self.write, str) else self.write
-        object.__setattr__(self, "write", tuple(lines))
+        self._take_wall_lines()
         object.__setattr__(self, "functions", _with_stand_ins(self.functions))
         self._define_values()
         for name in TABLES:
@@ -139,6 +141,15 @@ class Text:
         self._check_beside()
         if self.plan not in PLANS:
             raise WrittenError(f"plan {self.plan!r}: {', '.join(map(repr, PLANS))} are known")
+
+    def _take_wall_lines(self) -> None:
+        """Put the lines that say what a field meets at a wall apart from the equations."""
+        lines, walls = apart([self.write] if isinstance(self.write, str) else self.write)
+        object.__setattr__(self, "write", tuple(lines))
+        object.__setattr__(self, "wall_lines", (*self.wall_lines, *walls))
+        for wall in map(read_wall_line, self.wall_lines):
+            if wall.field not in dict(self.fields):
+                raise WrittenError(f"{wall.text}: {wall.field!r} is no field{nearest(wall.field, dict(self.fields))}")
 
     def _define_values(self) -> None:
         """Make each parameter of values at the points a name for a function of the place."""
@@ -230,7 +241,7 @@ class Text:
         tables = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
         functions = {name: f"{function.__module__}:{function.__qualname__}" for name, function in self.functions}
         named = {"functions": functions} if functions else {}
-        return canonical_table({"write": list(self.write), **tables, **named})
+        return canonical_table({"write": [*self.write, *self.wall_lines], **tables, **named})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what the defined names in them mean."""

@@ -8,6 +8,7 @@ import pytest
 import solver as sw
 from solver import walls
 from solver.dynamics.changes import Changes
+from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
 
 RAYLEIGH, PRANDTL, ROTATION = 1e3, 0.7, 0.3
 
@@ -143,3 +144,44 @@ def test_conditions_that_do_not_fit_are_refused(make_grid):
     start = {"velocity": jnp.zeros((2, 12, 17)), "c": jnp.zeros((1, 12, 17))}
     with pytest.raises(ValueError, match="does not have the values that walls"):
         sw.initial_state(equation, sw.steppers.Krogstad4(), start)
+
+
+def test_conditions_may_be_lines_of_the_text(make_grid):
+    grid = make_grid((12, 10, 17), 1, walls="z")
+    lines = [
+        "dt(u) = -u@grad(u) - grad(p) + nu*lap(u) + b*up", "div(u) = 0", "dt(b) = -u@grad(b) + kappa*lap(b)",
+        "u(bottom) = 0", "dz(u)(top) = 0", "b(bottom) = 2/4", "dz(b)(top) = -1",
+    ]  # fmt: skip
+    fields, unknowns = {"u": "vector", "b": "scalar"}, {"p": "scalar"}
+    made = sw.write(lines, fields, unknowns)(grid, nu=0.1, kappa=0.2)
+    of = {"u": walls.Walls(Rigid(), StressFree()), "b": walls.Walls(AtValue(0.5), AtSlope(-1.0))}
+    given = sw.write(lines[:3], fields, unknowns)(grid, nu=0.1, kappa=0.2, walls=of)
+    assert jax.tree.structure(made.walls) == jax.tree.structure(given.walls)
+    assert jax.tree.leaves(made.walls) == jax.tree.leaves(given.walls)
+    state = random_fields(made)
+    for name, change in made.nonlinear(state, 0.0).items():
+        np.testing.assert_array_equal(change, given.nonlinear(state, 0.0)[name])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("b(bottom) = c", "with a number"),
+        ("b(bottom) + dz(b)(bottom) = 0", r"T\(top\) = 1 or dz\(T\)\(top\) = 0 is needed"),
+        ("q(bottom) = 0", "'q' is no field"),
+        ("dx(b)(bottom) = 0", "the derivative dz, across the walls"),
+        ("b(top) = 1", "a second condition of b"),
+        ("b(bottom) = 1", "the text has a condition of b at this wall, too"),
+    ],
+)
+def test_lines_of_walls_that_do_not_fit_are_refused(make_grid, line, message):
+    grid = make_grid((12, 10, 17), 1, walls="z")
+    lines = ["dt(b) = lap(b)", "b(top) = 0", line]
+    given = {"b": {"lower": {"value": 0.0}}}
+    with pytest.raises(ValueError, match=message):
+        sw.write(lines, {"b": "scalar"})(grid, walls=given)
+
+
+def test_lines_of_walls_in_a_periodic_box_are_refused(make_grid):
+    with pytest.raises(ValueError, match="in a periodic box"):
+        sw.write(["dt(b) = lap(b)", "b(top) = 0"], {"b": "scalar"})(make_grid((12, 16), 1))
