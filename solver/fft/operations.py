@@ -25,11 +25,16 @@ from solver.fft.whole import WholeArrays
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_sharding
 
+FEW_POINTS = 2**15  # 32³: a transform on its own is then on whole arrays, which are quicker to compile than blocks
+
 
 def local_transform(
-    layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool, operand: jax.ShapeDtypeStruct
+    layout: Layout, mesh: AnyMesh, method: Method, on_cpu: bool, operand: jax.ShapeDtypeStruct, *, is_alone: bool
 ) -> LocalTransform:
     """A device's part of transforms: in one call, on whole arrays, in blocks, or overlapped in waves.
+
+    A transform on its own (`is_alone`) is for starts and rows, a step spends its time in functions of points. Where
+    points are few, XLA takes longer to compile blocks than such a transform takes to run.
 
     An operand whose batch has no size yet, as `jax.export` may have it, is not cut: blocks and waves count what they
     hold.
@@ -47,7 +52,8 @@ def local_transform(
         return WholeArrays(precision)
     if has_plain_transform(layout, on_cpu):
         return PlainArrays()
-    in_blocks = method.in_blocks(layout, on_cpu)
+    is_short = is_alone and layout.devices == 1 and math.prod(layout.points) <= FEW_POINTS
+    in_blocks = method.in_blocks(layout, on_cpu) and not is_short
     single: LocalTransform = Blocks(method.chunks, on_cpu, precision) if in_blocks else WholeArrays(precision)
     waves = method.waves_on(layout, across_hosts(mesh))
     return Overlapped(waves, method.most_fields_in_waves, single, precision) if waves > 1 else single
@@ -76,7 +82,7 @@ def transform_operation(
             transform_by_jaxdecomp, is_forward=is_forward, layout=layout, mesh=mesh, backend=method.backend
         )
         return lambda u: transform(u) * (factor * math.prod(layout.points) if is_forward else factor)
-    local = local_transform(layout, mesh, method, on_cpu, operands[0])
+    local = local_transform(layout, mesh, method, on_cpu, operands[0], is_alone=True)
     transform_local = local.forward if is_forward else local.inverse
     ndim = len(operands[0].shape)
     work = DeviceWork(
@@ -115,7 +121,7 @@ def pointwise_operation(
     d = layout.dimensions
     u_hat, *others = operands
     parameters, at_points = functions.split(others)
-    local = local_transform(layout, mesh, method, on_cpu, u_hat)
+    local = local_transform(layout, mesh, method, on_cpu, u_hat, is_alone=False)
 
     def run(u_hat: Array, *others: Array, axis_name: Any) -> list[Array]:
         return local.pointwise(u_hat, functions, layout, axis_name, others)

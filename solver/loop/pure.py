@@ -17,13 +17,14 @@ from jaxtyping import Array
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import without_budget
 from solver.dynamics.compiled import compiled
-from solver.dynamics.energy_budget import kept_energies
 from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
 from solver.loop.controls import StepControl
 from solver.loop.pure_steps import (
+    NewBudget,
     checked_steps,
     for_equal_steps,
     is_later,
+    new_budget,
     nothing_unless_there,
     number_of_state,
     one_attempt,
@@ -34,7 +35,6 @@ from solver.loop.saving import SaveFunction, save_module
 from solver.loop.short_words import step_control
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.loop.trajectory import begin_chosen_steps, begin_equal_steps, equal_rows, need_step_alone
-from solver.operators import Fields
 from solver.steppers.checks import check_kinds
 from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
@@ -145,16 +145,17 @@ def integrate(
     count, between, step = begin_equal_steps(equation, stepper, state, step, steps, every, checkpoint)
     start, rows = for_equal_steps(state), None
     checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh)
+    columns = tuple(state.budget)
     if saved is None:
-        moved = _integrated(equation, stepper, start, step, count, checkpoint)
+        moved, begun = _integrated(equation, stepper, start, step, count, checkpoint, columns)
     else:
-        moved, rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint)
+        moved, begun, rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint, columns)
     size = number_of_state(step)
     after = state.replace(
         field=without_budget(moved[0]), history=moved[1], forcing=moved[2], t=state.t + count * step, dt=size,
-        taken=size, step=state.step + count,
+        taken=size, step=state.step + count, **begun,
     )  # fmt: skip
-    after = _counted_from_here(equation, after)
+    after = _counted_from_here(after)
     return after if saved is None else (after, rows)
 
 
@@ -171,7 +172,8 @@ def _to_end(
     count = checked_steps(max_steps, checkpoint)
     checkpoint = chosen_checkpoint(checkpoint, count, state, equation.grid.mesh)
     state = begin_chosen_steps(equation, stepper, state, control, end)
-    moved, is_there = _controlled(equation, stepper, control, device_state(state), as_pair(end), count, checkpoint)
+    given = (device_state(state), as_pair(end), count, checkpoint, tuple(state.budget))
+    moved, begun, is_there = _controlled(equation, stepper, control, *given)
     if traced((moved, is_there)):
         moved, known = nothing_unless_there(is_there, moved), lambda value: value
     elif is_there:
@@ -185,43 +187,46 @@ def _to_end(
     after = state.replace(
         field=moved.field, history=moved.history, forcing=moved.forcing, t=t, dt=known(moved.dt),
         taken=known(moved.taken), step=known(moved.step), rejected=known(moved.rejected),
-        control=jax.tree.map(known, moved.control),
+        control=jax.tree.map(known, moved.control), **begun,
     )  # fmt: skip
-    return _counted_from_here(equation, after)
+    return _counted_from_here(after)
 
 
-def _counted_from_here(equation: AnyEquation, state: State) -> State:
-    """A state from which times and the energy budget are counted anew; nothing is differentiated through the budget."""
-    begun = {}
-    if state.budget:
-        constant = lambda leaf: jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
-        begun = _begin_budget(*jax.tree.map(constant, (equation, state.field)), tuple(state.budget))
-    return state.replace(**begun, t_reference=state.t, step_reference=state.step)
+def _counted_from_here(state: State) -> State:
+    """A state from which times are counted anew."""
+    return state.replace(t_reference=state.t, step_reference=state.step)
 
 
-def _integrate(equation: Any, stepper: Any, state: State, step: Any, steps: int, checkpoint: str) -> Carry:
-    equation = equation.prepared()
+def _integrate(
+    equation: Any, stepper: Any, state: State, step: Any, steps: int, checkpoint: str, columns: tuple[str, ...]
+) -> tuple[Carry, NewBudget]:
+    given, equation = equation, equation.prepared()
     fields, history, forcing = with_rates(state), state.history, state.forcing
     advance = one_step(equation, stepper, state, step)
     fields, history, forcing = repeat(advance, (fields, history, forcing), 0, steps, checkpoint)
-    return without_budget(fields), history, forcing
+    fields = without_budget(fields)
+    return (fields, history, forcing), new_budget(given, fields, columns)
 
 
 def _integrate_controlled(
-    equation: Any, stepper: Any, control: Any, state: State, end: Pair, attempts: int, checkpoint: str
-) -> tuple[State, Array]:
-    """The state after so many attempts at a step or at the end, and whether they led there from an earlier time."""
-    end, equation = jax.tree.map(jnp.asarray, end), equation.prepared()
+    equation: Any,
+    stepper: Any,
+    control: Any,
+    state: State,
+    end: Pair,
+    attempts: int,
+    checkpoint: str,
+    columns: tuple[str, ...],
+) -> tuple[State, NewBudget, Array]:
+    """The state after so many attempts at a step or at the end, its energy budget, and True if they led there from an
+    earlier time."""
+    given, end, equation = equation, jax.tree.map(jnp.asarray, end), equation.prepared()
     start = jax.tree.map(jnp.asarray, state.replace(field=with_rates(state)))
     state = repeat(one_attempt(equation, stepper, control, end), start, 0, attempts, checkpoint)
-    return state.replace(field=without_budget(state.field)), is_later(end, start.t) & (apart(end, state.t) <= 0)
+    fields = without_budget(state.field)
+    is_there = is_later(end, start.t) & (apart(end, state.t) <= 0)
+    return state.replace(field=fields), new_budget(given, fields, columns), is_there
 
 
-def _new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> dict[str, Any]:
-    zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
-    return {"budget": zeros, "energies": kept_energies(equation, fields)}
-
-
-_integrated = compiled(_integrate, static_argnums=(4, 5))
-_controlled = compiled(_integrate_controlled, static_argnums=(5, 6))
-_begin_budget = compiled(_new_budget, static_argnums=2)
+_integrated = compiled(_integrate, static_argnums=(4, 5, 6))
+_controlled = compiled(_integrate_controlled, static_argnums=(5, 6, 7))

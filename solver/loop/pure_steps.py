@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.dynamics.budget import BUDGET, rates_in, without_budget
+from solver.dynamics.energy_budget import kept_energies
 from solver.dynamics.forcings import advance_forcings
 from solver.loop.checkpointing import CHECKPOINTS, Carry, OneStep
 from solver.loop.controls import need_positive
@@ -21,6 +22,8 @@ from solver.loop.sums import Pair, apart
 from solver.operators import Fields
 from solver.steppers.checks import check_history
 from solver.steppers.state import State
+
+NewBudget: TypeAlias = dict[str, dict[str, Any]]  # entries of a state: `budget` and `energies`
 
 
 def for_equal_steps(state: State) -> State:
@@ -73,6 +76,20 @@ def nothing_unless_there(is_there: Array, state: State) -> State:
     factor = jnp.where(is_there, 1.0, jnp.nan)  # so that derivatives are not a number either
     mark = lambda u: u * factor.astype(jnp.finfo(u.dtype).dtype)  # noqa: E731
     return state.replace(field=jax.tree.map(mark, state.field))
+
+
+def new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> NewBudget:
+    """Entries of a state whose energy budget begins anew at these fields; nothing is differentiated through them.
+
+    Args:
+        columns: names of the integrals of the state before; without any, no entry is returned.
+    """
+    if not columns:
+        return {}
+    constant = lambda leaf: jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
+    equation, fields = jax.tree.map(constant, (equation, fields))
+    zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
+    return {"budget": zeros, "energies": kept_energies(equation, fields)}
 
 
 def checked_count(step: Any, steps: Any, checkpoint: str) -> int:

@@ -11,18 +11,20 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.budget import shorn
+from solver.dynamics.budget import shorn, without_budget
 from solver.dynamics.checks import nothing_unless
 from solver.dynamics.compiled import compiled
 from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
 from solver.loop.controls import StepControl, is_known
 from solver.loop.first_change import check_once
 from solver.loop.pure_steps import (
+    NewBudget,
     checked_count,
     checked_every,
     checked_steps,
     for_equal_steps,
     is_later,
+    new_budget,
     nothing_unless_there,
     one_attempt,
     one_step,
@@ -106,7 +108,7 @@ def rollout(
     count, between, step = begin_equal_steps(equation, stepper, state, step, steps, every, checkpoint)
     start = for_equal_steps(state.replace(history=shorn(state.history)))
     checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh)
-    rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint)[1]
+    rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint, ())[2]
     return jnp.asarray(state.t + between * np.arange(count // between + 1) * step), rows
 
 
@@ -193,10 +195,18 @@ def _spaced(begun: Any, end: Any, count: int) -> Any:
 
 
 def _equal_rows(
-    equation: Any, stepper: Any, save: Any, state: State, step: Any, steps: int, every: int, checkpoint: str
-) -> tuple[Carry, Any]:
-    """Fields, history and forcing at the end of equal steps, and the rows on the way."""
-    equation = equation.prepared()
+    equation: Any,
+    stepper: Any,
+    save: Any,
+    state: State,
+    step: Any,
+    steps: int,
+    every: int,
+    checkpoint: str,
+    columns: tuple[str, ...],
+) -> tuple[Carry, NewBudget, Any]:
+    """Fields, history and forcing at the end of equal steps, the energy budget from there on, the rows on the way."""
+    given, equation = equation, equation.prepared()
     start = (with_rates(state), state.history, state.forcing)
     advance = one_step(equation, stepper, state, step)
     within = checkpoint if checkpoint != "sqrt" else "steps" if every > 1 else "none"
@@ -212,7 +222,7 @@ def _equal_rows(
         return carry, row(carry, (i + 1) * every)
 
     carry, rows = jax.lax.scan(body, start, jnp.arange(steps // every))
-    return carry, with_start(row(start, 0), rows)
+    return carry, new_budget(given, without_budget(carry[0]), columns), with_start(row(start, 0), rows)
 
 
 def _rows_under_control(
@@ -241,5 +251,5 @@ def _rows_under_control(
     return with_start(row(state), rows), are_there
 
 
-equal_rows = compiled(_equal_rows, static_argnums=(5, 6, 7))
+equal_rows = compiled(_equal_rows, static_argnums=(5, 6, 7, 8))
 _controlled_rows = compiled(_rows_under_control, static_argnums=(6, 7))

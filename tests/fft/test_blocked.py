@@ -100,6 +100,21 @@ def test_an_exchange_is_cut_into_so_many_parts(make_grid, direction, chunks):
     assert counts == [chunks]
 
 
+@pytest.mark.parametrize("direction", ["forward", "inverse"])
+@pytest.mark.parametrize(
+    ("shape", "devices", "in_blocks"),
+    [((32, 32, 32), 1, False), ((32, 32, 34), 1, True), ((32, 32, 32), 2, True)],
+    ids=["few points", "more points", "two devices"],
+)
+def test_few_points_alone_on_one_device_are_not_cut_into_blocks(make_grid, direction, shape, devices, in_blocks):
+    """Blocks are put into arrays; their programs take twice as long to compile (benchmarks/startup.md)."""
+    transform = sw.fft.Transform(make_grid(shape, devices))
+    u = jax.ShapeDtypeStruct(shape, float)
+    u = u if direction == "forward" else jax.eval_shape(transform.forward, u)
+    text = jax.jit(getattr(transform, direction)).lower(u).compile().as_text()
+    assert ("dynamic-update-slice" in text) == in_blocks
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(16, 10), (16, 10, 8)], ids=str)
 def test_a_field_has_the_same_bits_beside_any_number_of_others(make_grid, monkeypatch, shape):

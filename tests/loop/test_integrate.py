@@ -235,6 +235,18 @@ def test_evolve_goes_on_from_integrate_with_a_new_budget(stepper):
     assert float(final.budget["energy_from_viscosity"]) == pytest.approx(-float(lost), rel=1e-3)
 
 
+@pytest.mark.parametrize("save", [None, lambda state: state.field["velocity"]], ids=["the end alone", "rows, too"])
+def test_steps_and_the_new_budget_are_one_program(programs_compiled, save):
+    grid = sw.Grid((10, 14 if save is None else 18), mesh=sw.device_mesh(range(1)))
+    flow, stepper = NavierStokes(grid, viscosity=0.1), IFRK2()
+    state = sw.initial_state(flow, stepper, initial.TaylorGreen()(grid))
+    before = programs_compiled()
+    after = sw.integrate(flow, stepper, state, step=0.01, steps=3, save=save)
+    assert programs_compiled() - before == 1
+    final = after if save is None else after[0]
+    assert float(final.energies["energy"]) == pytest.approx(float(energy(final, grid)), rel=1e-14)
+
+
 def test_a_second_call_compiles_nothing(programs_compiled):
     grid = sw.Grid((8, 24), mesh=sw.device_mesh())
     u, stepper = initial.TaylorGreen()(grid), IFRK2()
