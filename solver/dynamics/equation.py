@@ -41,6 +41,7 @@ from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
 from solver.dynamics.text_report import TextReport, report_of_text
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
+from solver.mesh import AnyMesh
 from solver.operators import Fields, LinearOperator, Rotation
 from solver.spaces import FourierSpace, NotInSpace, Space
 from solver.spaces.field import Field
@@ -264,6 +265,12 @@ class Equation(AnyEquation):
         if self.text is not None:
             return self.reported(report_of_text(self, ReportBetweenWalls if self.grid.walls else TextReport))
         return self.reported(report_of_fields(self, has_budget=True))
+
+    def on_mesh(self, mesh: AnyMesh) -> Any:
+        bare = eqx.tree_at(lambda equation: equation.between, self, None, is_leaf=lambda leaf: leaf is None)
+        copy = super(Equation, bare).on_mesh(mesh)
+        object.__setattr__(copy, "between", modes_between_walls(copy))
+        return copy
 
     # ---- as steppers take it --------------------------------------------------------------------------------
 

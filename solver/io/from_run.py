@@ -195,6 +195,8 @@ class _Checkpoint(_Source):
             raise ValueError(f"path: {error}") from None
         table = tomllib.loads(manifest["run_file"])
         section = GridSection.read(table["grid"], "grid")
+        if section.walls:
+            raise ValueError(f"path: {path} is of a run between walls; one of a periodic box is needed")
         arrays = {name: entry for name, entry in manifest["arrays"].items() if name.startswith("field/")}
         lengths = section.length_values
         return cls(path, float(manifest["t"]), section.shape, lengths, str(section.dealias), arrays)
@@ -241,6 +243,8 @@ class _Snapshot(_Source):
         try:
             with read_hdf5(path) as file:
                 sides = [dataset(file, axis)[:] for axis in "xyz" if axis in file]
+                if bounded := [axis for axis in "xyz" if axis in file and not file[axis].attrs.get("periodic", True)]:
+                    raise ValueError(f"it ends along {bounded[0]}; all points of a periodic box are needed")
                 shape = tuple(len(side) for side in sides)
                 lengths = tuple(float(side[1]) * len(side) for side in sides)
                 shapes = {name: dataset(file, name).shape for name in variables_in(file)}
