@@ -49,7 +49,7 @@ def _text(dimensions: int) -> Text:
 class RayleighBenard(Equation):
     """Rayleigh–Bénard convection in free-fall units: heights of one, the difference of temperature one.
 
-    ν = √(Pr/Ra), κ = 1/√(Ra Pr); T is the whole temperature, 1 at the lower wall and 0 at the upper one by default.
+    ν = √(Pr/Ra), κ = 1/√(Ra Pr). T is the whole temperature; its conditions are given in `walls`.
 
     Columns: `nusselt_flux`, ⟨√(Ra Pr) w T − ∂T/∂z⟩; `nusselt_dissipation`, ⟨|∇T|²⟩; `nusselt_bottom` and `nusselt_top`,
     −∂T/∂z at the walls; in a steady state between two temperatures all four are the Nusselt number. `reynolds` is
