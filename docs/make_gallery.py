@@ -38,7 +38,10 @@ PICTURES = ROOT / "docs" / "images" / "gallery"
 LARGEST = 150_000  # bytes of a picture
 INSTANTS = 120  # snapshots of a run in one dimension
 
-CASE = {"navier-stokes": "kelvin-helmholtz", "rayleigh-benard": "rayleigh-benard"}  # where an equation has several; its first one otherwise
+CASE = {
+    "navier-stokes": "kelvin-helmholtz",
+    "rayleigh-benard": "rayleigh-benard",
+}  # where an equation has several; its first one otherwise
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],
     "isothermal-flow": ["grid.shape=[48,48,48]", "time.end=10.0"],

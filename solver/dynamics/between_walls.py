@@ -8,6 +8,7 @@ instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from jaxtyping import Array
 
 from solver.dynamics.at_points import SPACING, AtPoints
 from solver.dynamics.evaluation import Evaluation
-from solver.dynamics.in_modes import GridModes, Rows
+from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
 from solver.fft import max_over_points
@@ -26,8 +27,11 @@ from solver.spaces import Field
 from solver.spaces.polynomials import Polynomials, PolynomialSpace
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
 from solver.written.components import ZERO
+from solver.written.derivation import Derivation, in_dimensions
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum
+
+DOUBLINGS = 7  # of the power of a matrix
 
 
 class PolynomialModes(GridModes):
@@ -108,6 +112,10 @@ class EvaluationBetweenWalls(Evaluation):
     def between(self) -> BetweenWalls:
         """The text as it is carried out between walls."""
         return between_walls(self.text.without_obstacles, self.grid.dimensions)
+
+    @cached_property
+    def derived(self) -> Derivation:
+        return in_dimensions(self.between.text, self.grid.dimensions)
 
     def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
         equation = self.equation
@@ -249,6 +257,19 @@ def _has_factor(node: Node, slots: set[Slot]) -> bool:
     return False
 
 
+def _spectral_radius(matrix: Array) -> Array:
+    """The largest eigenvalue of a matrix without negative entries, from a high power of it: right to some percent."""
+    scale = jnp.zeros((), matrix.dtype)
+    for doubling in range(DOUBLINGS):
+        largest = jnp.max(matrix)
+        divisor = jnp.where(largest > 0, largest, 1)
+        scale = scale + jnp.log(divisor) / 2**doubling
+        matrix = (matrix / divisor) @ (matrix / divisor)
+    largest = jnp.max(matrix)
+    of_power = jnp.log(jnp.where(largest > 0, largest, 1)) / 2**DOUBLINGS
+    return jnp.where(largest > 0, jnp.exp(scale + of_power), 0)
+
+
 class DynamicsBetweenWalls(TextDynamics):
     """L, N and the rate of an equation of a text between walls."""
 
@@ -260,6 +281,19 @@ class DynamicsBetweenWalls(TextDynamics):
     def linear(self) -> Diagonal:
         on_grid = self.on_grid
         return Diagonal({name: on_grid.rates(name, on_grid.between.linear) for name in self.equation.fields})
+
+    def _further_rate(self) -> ArrayLike:
+        """With the rate of linear terms that are evaluated with N: the spectral radius of their sizes, for waves as
+        short as the spacing of the points."""
+        on_grid, scalars = self.on_grid, self.on_grid.derived.reduced.scalars
+        symbols = on_grid.between.linear.symbols
+        if not symbols:
+            return super()._further_rate()
+        mode = OneMode(self.equation.numbers(), [1 / spacing for spacing in self.equation.grid.spacing])
+        size = lambda pair: jnp.abs(jnp.asarray(multiplied_out(mode.value(symbols[pair]))))  # noqa: E731
+        rows = [[size((to, of)) if (to, of) in symbols else jnp.zeros(()) for of in scalars] for to in scalars]
+        sizes = jnp.stack([jnp.stack([jnp.asarray(v, self.equation.grid.dtype) for v in row]) for row in rows])
+        return super()._further_rate() + _spectral_radius(sizes)
 
     def unsolved_modes(self) -> dict[str, Array]:
         return {}

@@ -30,7 +30,7 @@ from solver.dynamics.declared import declare
 from solver.dynamics.derivation import derivation_of, texts_of
 from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
-from solver.dynamics.evaluation import Evaluation, without_missing
+from solver.dynamics.evaluation import without_missing
 from solver.dynamics.fields_report import report_of_fields
 from solver.dynamics.report import Report
 from solver.dynamics.report_between_walls import ReportBetweenWalls
@@ -205,7 +205,7 @@ class Equation(AnyEquation):
     @property
     def derived(self) -> Derivation:
         """The derivation from the text for this grid's number of dimensions."""
-        return Evaluation(self).derived
+        return self.dynamics.on_grid.derived
 
     @property
     def dynamics(self) -> TextDynamics:

@@ -37,6 +37,8 @@ class TextDynamics:
         equation: equation of a text.
     """
 
+    on_grid: Evaluation
+
     def __init__(self, equation: Any) -> None:
         self.equation, self.on_grid = equation, Evaluation(equation)
 

@@ -98,7 +98,7 @@ class RayleighBenard(Equation):
         return [_text(dimensions)]
 
     def rate_of_linear(self) -> ArrayLike:
-        return 1.0  # a fall through the height takes a time of one; buoyancy is not in L between walls
+        return 1.0  # a fall through the height takes a time of one, and buoyancy is evaluated with N
 
     def numbers(self) -> dict[str, Any]:
         numpy: Any = jnp if any(isinstance(v, jax.Array) for v in (self.rayleigh, self.prandtl)) else np

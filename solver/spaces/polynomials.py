@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics.points import at_places
-from solver.fft import Transform, max_over_points, resample
+from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.operators import hermitian, random_modes
 from solver.spaces.space import Space
@@ -155,14 +155,6 @@ class PolynomialSpace(Space):
     def _along_walls(self) -> Transform | None:
         horizontal = self.grid.horizontal
         return None if horizontal is None else Transform(horizontal, self.method)
-
-    def pointwise(
-        self, fn: Callable[..., Array], u_hat: Array, parameters: Any, at_points: Any, largest: Any = None
-    ) -> Any:
-        given = [parameters, *([] if at_points is None else [at_points])]
-        u = self.inverse(u_hat)
-        made = self.forward(fn(u, *given))
-        return made if largest is None else (made, max_over_points(largest(u, *given)))
 
     # ---- derivatives --------------------------------------------------------------------------------------------
 

@@ -311,7 +311,8 @@ class Space(eqx.Module):
         Returns:
             Coefficients of what `fn` returns; with `largest` a pair of that and the largest of its numbers.
         """
-        Transform(self.points, self.method).check_function(fn, parameters, at_points, u_hat.shape[:1])
+        points = replace(self.points, walls=None)  # a function of points does not ask what bounds them
+        Transform(points, self.method).check_function(fn, parameters, at_points, u_hat.shape[:1])
         given = [parameters, *([] if at_points is None else [at_points])]
         u = self.inverse(u_hat)
         made = self.forward(fn(u, *given))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from solver.written.arranged import Row
 from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.derivation import in_dimensions, without_unknowns
@@ -19,7 +21,7 @@ from solver.written.energies import cause_symbols
 from solver.written.formula import unicode
 from solver.written.matrices import without_divergence
 from solver.written.plan import Plan
-from solver.written.symbols import applied
+from solver.written.symbols import applied, random_modes
 from solver.written.text import AS_WRITTEN, Text
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum, WrittenError
 from solver.written.vocabulary import OPERATORS
@@ -33,12 +35,14 @@ class LinearBetweenWalls:
         decay: c of c u, by field; a sum of parameters.
         diffusion: ν of ν∇²u, by field.
         rest: the other terms, by scalar of a field.
+        symbols: the symbols of these, by the scalar that they change and the one that they act on.
         powers: coefficients of powers of the Laplacian, which must be zero here.
     """
 
     decay: Mapping[str, Node]
     diffusion: Mapping[str, Node]
     rest: Mapping[Node, Node]
+    symbols: Mapping[tuple[Node, Node], Node]
     powers: tuple[Node, ...] = ()
 
 
@@ -47,12 +51,14 @@ class BetweenWalls:
     """A text as it is carried out between walls.
 
     Args:
+        text: the text that the plan is of: as it is given, or with the transforms as written.
         plan: transforms and products; its rows by scalar of a field.
         linear: the linear terms.
         causes: the linear terms of each cause that the text names.
         solenoidal: names of the vectors without divergence.
     """
 
+    text: Text
     plan: Plan[Node]
     linear: LinearBetweenWalls
     causes: Mapping[str, LinearBetweenWalls]
@@ -82,17 +88,17 @@ def between_walls(text: Text, dimensions: int) -> BetweenWalls:
         label: _plus(_split(inside, scalars), _kept_out(outside, scalars))
         for label, (inside, outside) in cause_symbols(reduced).items()
     }
-    return BetweenWalls(_plan(text, dimensions, scalars), _split(reduced.linear, scalars), causes, solenoidal)
+    return BetweenWalls(*_plan(text, dimensions, scalars), _split(reduced.linear, scalars), causes, solenoidal)
 
 
-def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> Plan[Node]:
-    """The plan of the text, or else the one that follows it word by word."""
+def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Text, Plan[Node]]:
+    """The plan of the text, or else the one that follows it word by word; and the text that has it."""
     for tried in (text, replace(text, plan=AS_WRITTEN)):
         plan = in_dimensions(tried, dimensions).plan
         by_scalar = {scalars[row]: node for row, node in plan.rows.items()}
         strange = [part for node in by_scalar.values() for part in _strange(node)]
         if not strange and len(plan.levels()) <= 1:
-            return Plan(plan.inner, plan.products, by_scalar)
+            return tried, Plan(plan.inner, plan.products, by_scalar)
     what = unicode(strange[0]) if strange else "a product inside an operator inside a product"
     raise WrittenError(f"{what}: between walls products and their first derivatives are known")
 
@@ -120,6 +126,21 @@ def _refuse_unknowns(reduced: Reduced, solenoidal: frozenset[str], scalars: Mapp
                 f"the unknown {named(unknown)!r} acts on {named(scalars[row])!r}, which is not free of divergence: "
                 "between walls that is not known"
             )
+    for unknown in dict.fromkeys(unknown for _, unknown in reduced.gradients):
+        if not _is_gradient({row: symbol for (row, of), symbol in reduced.gradients.items() if of == unknown}, reduced):
+            raise WrittenError(
+                f"the unknown {named(unknown)!r} does not act as a gradient: between walls it must, grad(p)"
+            )
+
+
+def _is_gradient(symbols: Mapping[Row, Node], reduced: Reduced) -> bool:
+    """True if the symbols of an unknown are i k of one vector, but for a factor."""
+    if len(symbols) != reduced.dimensions:
+        return False
+    modes = random_modes(reduced.dimensions)
+    values = np.array([modes.values(symbols[row]) for row in sorted(symbols)])
+    size: float = np.max(np.abs(values)) * np.max(np.abs(modes.slopes))
+    return bool(np.all(np.abs(values * modes.slopes[0] - values[0] * modes.slopes) < 1e-9 * size))
 
 
 def _scalar_of_rows(reduced: Reduced) -> dict[Row, Node]:
@@ -138,13 +159,17 @@ def _split(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
     names = [named(scalar) for scalar in scalars.values()]
     own: dict[str, list[_Terms]] = {}
     others: dict[Node, list[Node]] = {}
+    left: dict[tuple[Node, Node], Node] = {}
     powers: list[Node] = []
     for (row, scalar), symbol in symbols.items():
         to, terms = scalars[row], _terms(symbol)
         powers += terms.powers
         if to == scalar:
             own.setdefault(named(to), []).append(terms)
-        others.setdefault(to, []).extend(applied(term, scalar) for term in (terms.rest if to == scalar else [symbol]))
+        rest = plus(terms.rest) if to == scalar else symbol
+        if rest != ZERO:
+            left[to, scalar] = rest
+            others.setdefault(to, []).append(applied(rest, scalar))
     for name, each in own.items():
         if any(one[:2] != each[0][:2] for one in each) or (any(each[0][:2]) and len(each) < names.count(name)):
             raise WrittenError(
@@ -153,7 +178,8 @@ def _split(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
     return LinearBetweenWalls(
         {name: plus(each[0].decay) for name, each in own.items() if each[0].decay},
         {name: plus(each[0].diffusion) for name, each in own.items() if each[0].diffusion},
-        {to: plus(terms) for to, terms in others.items() if plus(terms) != ZERO},
+        {to: plus(terms) for to, terms in others.items()},
+        left,
         tuple(powers),
     )
 
@@ -163,7 +189,7 @@ def _kept_out(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWal
     rest: dict[Node, list[Node]] = {}
     for (row, scalar), symbol in symbols.items():
         rest.setdefault(scalars[row], []).append(applied(symbol, scalar))
-    return LinearBetweenWalls({}, {}, {to: plus(terms) for to, terms in rest.items()})
+    return LinearBetweenWalls({}, {}, {to: plus(terms) for to, terms in rest.items()}, {})
 
 
 def _plus(a: LinearBetweenWalls, b: LinearBetweenWalls) -> LinearBetweenWalls:

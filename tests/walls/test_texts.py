@@ -104,6 +104,11 @@ def test_flux_through_the_walls_of_a_product_that_does_not_vanish_there(make_gri
 
 
 REFUSED = {
+    "no gradient": (
+        ["dt(u) = -u@grad(u) - grad(psi) - psi*up + lap(u)", "div(u) = 0"],
+        {"u": "vector"},
+        "'psi' does not act as a gradient",
+    ),
     "unknown": (["dt(w) = lap(w) - lap(psi)", "lap(psi) = w"], {"w": "scalar"}, "psi"),
     "no diffusion": (["dt(c) = -c*c"], {"c": "scalar"}, "c does not diffuse"),
     "fourth order": (["dt(c) = lap(c) - fraclap(c, 2)"], {"c": "scalar"}, "0 is needed, since"),
@@ -116,8 +121,8 @@ def test_what_a_text_cannot_have_is_refused(make_grid, name):
     lines, fields, message = REFUSED[name]
     grid = make_grid((12, 17), 1, walls="y")
     with pytest.raises((ValueError, TypeError), match=message) as caught:
-        sw.write(lines, fields, {"psi": "scalar"} if name == "unknown" else {})(
-            grid, walls=dict.fromkeys(fields, walls.Value())
+        sw.write(lines, fields, {"psi": "scalar"} if "psi" in str(lines) else {})(
+            grid, walls={} if "u" in fields else dict.fromkeys(fields, walls.Value())
         )
     assert "\n" not in str(caught.value).strip() or "    " in str(caught.value)
 
@@ -185,3 +190,13 @@ def test_lines_of_walls_that_do_not_fit_are_refused(make_grid, line, message):
 def test_lines_of_walls_in_a_periodic_box_are_refused(make_grid):
     with pytest.raises(ValueError, match="in a periodic box"):
         sw.write(["dt(b) = lap(b)", "b(top) = 0"], {"b": "scalar"})(make_grid((12, 16), 1))
+
+
+def test_linear_terms_outside_of_l_count_in_the_rate(make_grid):
+    """A wave between two fields, in any units, and a wind along the walls; both are evaluated with N."""
+    grid = make_grid((12, 17), 1, lengths=(2.0, 1.0), walls="y")
+    of = dict.fromkeys(("a", "b"), walls.Value())
+    wave = sw.write(["dt(a) = lap(a) + 1e8*b", "dt(b) = lap(b) - 9e-8*a"], dict.fromkeys(of, "scalar"))
+    assert float(wave(grid, walls=of).rate(random_fields(wave(grid, walls=of)))) == pytest.approx(3.0, rel=0.02)
+    wind = sw.write(["dt(a) = lap(a) - 5*dx(a)"], {"a": "scalar"})(grid, walls={"a": walls.Value()})
+    assert float(wind.rate(random_fields(wind))) == pytest.approx(5 / grid.spacing[0], rel=0.02)
