@@ -41,10 +41,13 @@ def new_run_file(entry: Entry, name: str) -> str:
         f'name = "{name}"',
         *_parameter_lines(entry.parameters, table.get("equation", {})),
     ]
+    for field, conditions in table.get("walls", {}).items():
+        lines += ["", f"[walls.{field}]", *_lines(conditions)]
+    usual = "conduction" if "walls" in grid else "random-phase"
     fields = entry.fields_with(table.get("equation", {}))
     for field, declared in fields.items():
         fit = [other for other in registry.initials_of(declared.rank) if other != "file"]
-        start = _of_field(table.get("initial", {}), field) or {"name": "random-phase"}
+        start = _of_field(table.get("initial", {}), field) or {"name": usual}
         about = f"  # {field}, a {declared.rank} [{declared.units}], starts from {', '.join(fit)}"
         lines += _named_lines(registry, "initial", fields, field, start, about)
         forced = _of_field(table.get("forcing", {}), field)
@@ -63,14 +66,14 @@ def new_run_file(entry: Entry, name: str) -> str:
 
 
 def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """The simplest case: without forcing, bodies or scalars, of few points; empty if there is no case."""
+    """The simplest case: without walls, forcing, bodies or scalars, of few points; empty if there is no case."""
     tables = {case: tomllib.loads(path.read_text(encoding="utf-8")) for case, path in cases().items()}
     fit = [case for case, table in tables.items() if table["equation"]["name"] == entry.name]
 
-    def effort(case: str) -> tuple[bool, int, int]:
+    def effort(case: str) -> tuple[bool, bool, int, int]:
         table = tables[case]
-        fields = entry.fields_with(table["equation"])
-        return bool({"forcing", "body", "sponge"} & table.keys()), len(fields), math.prod(table["grid"]["shape"])
+        acted_on, count = bool({"forcing", "body", "sponge"} & table.keys()), len(entry.fields_with(table["equation"]))
+        return "walls" in table["grid"], acted_on, count, math.prod(table["grid"]["shape"])
 
     chosen = min(fit, key=effort, default="")
     return chosen, tables.get(chosen, {})

@@ -189,7 +189,16 @@ def _walls(table: Mapping[str, Any], fields: Sequence[str], grid: GridSection) -
     for name in table:
         if name not in fields:
             raise ConfigError(f"walls.{name}: unknown field{nearest(name, fields)}")
-    return {name: WallsSection.read(_table(table, name), f"walls.{name}") for name in fields if name in table}
+    return {name: _conditions(table, name) for name in fields if name in table}
+
+
+def _conditions(table: Mapping[str, Any], name: str) -> WallsSection:
+    path = f"walls.{name}"
+    try:
+        return WallsSection.read(_table(table, name), path)
+    except ConfigError as error:
+        text = str(error)
+        raise ConfigError(text if path in text else f"{path}.{text}") from None
 
 
 def _by_name(table: Mapping[str, Any], section: str, schema: Schema) -> dict[str, Named]:
@@ -280,13 +289,13 @@ def _outputs(table: Mapping[str, Any], schema: Schema) -> tuple[str, dict[str, N
     asked = {**WRITTEN_BY_DEFAULT, **{name: value for name, value in table.items() if name != "directory"}}
     outputs = {}
     for name, value in asked.items():
-        if value is False:
-            continue
         path = f"output.{name}"
         try:
             entry = schema.find("output", name)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
+        if value is False:
+            continue
         if not isinstance(value, Mapping):
             raise ConfigError(f"{path} = {value!r}: a table is needed, such as {{ every_steps = 100 }}, or false")
         outputs[entry.name] = _named(value, entry, path)

@@ -135,7 +135,7 @@ FORMS = '"no-slip", "free-slip", { moving = [1.0, 0.0] }, { value = 1.0 }, { slo
 COUNTS = {"value": (1,), "slope": (1,), "robin": (3,), "moving": (1, 2)}  # of numbers
 
 
-def _condition(written: Any) -> Any:
+def _condition(written: Any, section: ValidationInfo) -> Any:
     """A condition at a wall: a word, or a table of one key."""
     if written in ("no-slip", "free-slip"):
         return written
@@ -145,7 +145,8 @@ def _condition(written: Any) -> Any:
         known = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in numbers)
         if known and len(numbers) in COUNTS.get(word, ()) and (word in ("robin", "moving")) >= (numbers is given):
             return {word: [float(v) for v in numbers] if word in ("robin", "moving") else float(numbers[0])}
-    raise ValueError(f"{FORMS} is needed")
+    key = f"{section.field_name} = {written}: " if isinstance(written, dict) else ""
+    raise ValueError(f"{key}{FORMS} is needed")
 
 
 Condition = Annotated[Any, BeforeValidator(_condition, json_schema_input_type=str | dict[str, float | list[float]])]

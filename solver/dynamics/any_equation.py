@@ -93,8 +93,9 @@ class AnyEquation(eqx.Module):
 
     def __hash__(self) -> int:
         """`jax.jit` of a method hashes the equation; its forcings may be a dict."""
-        numbers = [leaf for leaf in jax.tree.leaves(self) if not np.ndim(leaf)]
-        return hash((type(self), self.grid, self.method, *numbers))
+        modes = {id(leaf) for leaf in jax.tree.leaves(getattr(self, "between", None))}  # which follow from the rest
+        leaves = [leaf for leaf in jax.tree.leaves(self) if id(leaf) not in modes]
+        return hash((type(self), self.grid, self.method, *leaves))
 
     @classmethod
     def is_real(cls) -> bool:

@@ -109,11 +109,16 @@ def modes_between_walls(equation: Any) -> dict[str, Any] | None:
     return {name: kind.on(equation.grid.as_real, equation.walls[name]) for name, kind in kinds.items()}
 
 
+def _constant(leaf: Any) -> Any:
+    """A leaf that nothing is differentiated with respect to. Touches no device where nothing is traced."""
+    return jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.core.Tracer) else leaf
+
+
 def space_between_walls(equation: Any, name: str) -> Space:
     """The space of a field."""
     field = equation.fields[name]
     kind = StokesSpace if field.solenoidal else ScalarSpace
-    modes = jax.tree.map(jax.lax.stop_gradient, equation.between[name])
+    modes = jax.tree.map(_constant, equation.between[name])
     return kind(
         name, field, equation.grid, equation.method,
         polynomials=Polynomials.on(equation.grid), walls=equation.walls[name], own=modes,

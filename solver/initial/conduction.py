@@ -32,13 +32,13 @@ class Conduction(Initial):
     """
 
     amplitude: ArrayLike = 0.0
-    profile: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # over the heights, of an equation
+    space: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the field of an equation
 
     name: ClassVar[str] = "conduction"
     ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector")
 
     def __check_init__(self) -> None:
-        object.__setattr__(self, "profile", None)
+        object.__setattr__(self, "space", None)
 
     def check(self, equation: AnyEquation, field: str) -> None:
         if not equation.grid.walls:
@@ -47,27 +47,29 @@ class Conduction(Initial):
             raise ValueError(f"amplitude {self.amplitude}: a vector starts without noise here, 0 is needed")
 
     def for_equation(self, equation: Any, field: str) -> Conduction:
-        """The same with the profile of a field of an equation."""
+        """The same with the space of a field of an equation, which knows the profile."""
         space = equation.space(field)
         if not isinstance(space, PolynomialSpace):
             return self
-        count = len(space.component_names)
-        lifting = space.lifting
-        at = jnp.zeros((count, space.grid.shape[-1]), space.grid.dtype)
-        if lifting is not None:
-            at = lifting @ jnp.asarray(space.polynomials.values).T
-        return eqx.tree_at(lambda start: start.profile, self, at, is_leaf=lambda leaf: leaf is None)
+        return eqx.tree_at(lambda start: start.space, self, space, is_leaf=lambda leaf: leaf is None)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
-        if self.profile is None:
+        if self.space is None:
             raise ValueError(f"{self.name}: an equation between walls gives the profile, for_equation(equation, field)")
-        profile = self.profile.reshape(len(self.profile), *[1] * (grid.dimensions - 1), -1)
-        whole = jnp.broadcast_to(profile, (len(profile), *grid.physical_shape))
+        whole = jnp.broadcast_to(self._profile(grid), (len(self.space.component_names), *grid.physical_shape))
         if field.rank == "vector" or _is_zero(self.amplitude):
             return whole
         z, height = grid.coordinates()[-1], grid.lengths[-1]  # type: ignore[index]
         across = jnp.asarray(np.sqrt(2) * np.sin(np.pi * z / height), grid.dtype)
         return whole + self.amplitude * across * self._along(grid, jax.random.key(0) if key is None else key)
+
+    def _profile(self, grid: Grid) -> Array:
+        """The profile over the heights, of each component."""
+        lifting = self.space.lifting
+        if lifting is None:
+            return jnp.zeros((), grid.dtype)
+        at = lifting @ jnp.asarray(self.space.polynomials.values).T
+        return at.reshape(len(at), *[1] * (grid.dimensions - 1), -1)
 
     def _along(self, grid: Grid, key: Array) -> Array:
         """Gaussian noise along the walls, of mean square one and without a mean."""

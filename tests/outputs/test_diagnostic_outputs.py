@@ -50,6 +50,8 @@ def equations(folder, devices=8):
     path = folder / "run.toml"
     for name, cls in EQUATIONS.items():
         path.write_text(new_run_file(REGISTRY.find("equation", name), name))
+        if "walls =" in path.read_text():
+            continue  # test_traced.py has these
         stepper = "strang" if issubclass(cls, SplitEquation) else "ifrk2"
         d = max(cls.dimensions)
         small = [f"grid.shape={[24, 26, 16][:d]}", f"time.stepper={stepper}", f"grid.lengths={[5.0] * d}"]
