@@ -25,6 +25,7 @@ from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, components
 from solver.spaces import Field
 from solver.spaces.polynomials import Polynomials, PolynomialSpace
+from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
@@ -311,5 +312,8 @@ class DynamicsBetweenWalls(TextDynamics):
         rows, found = on_grid.products(between.plan, rows, largest)
         changes = on_grid.tested(rows, between.right)
         changes = on_grid.with_lifting(changes, between.linear)
+        for name, field in self.equation.fields.items():
+            if field.zero_mean and name in changes:
+                changes[name] = self.equation.space(name).as_declared(changes[name], ZERO_MEAN)
         shapes = {name: space.coefficients for name, space in self.equation.spaces.items()}
         return {name: changes.get(name, jnp.zeros(of.shape, of.dtype)) for name, of in shapes.items()}, found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from solver.dynamics.at_points import constant
@@ -39,6 +40,21 @@ def check_between_walls(equation: Any) -> None:
             raise ValueError(
                 f"equation {equation.name}: {name} does not diffuse, so that it cannot meet a condition at a wall"
             )
+    _refuse_columns(equation)
+
+
+def _refuse_columns(equation: Any) -> None:
+    """Refuse columns of the library's texts that use ⟨u·∇²u⟩ = −⟨|∇u|²⟩, where given values at walls break it."""
+    if equation.name == "written":
+        return
+    for column, text in equation.text.series:
+        for name, walls in equation.walls.items():
+            holds = ("lap(" in text or "div(grad(" in text) and re.search(rf"\b{name}\b", text)
+            if holds and walls.adds and column not in equation.columns_between_walls:
+                raise ValueError(
+                    f"equation {equation.name}: its column {column} is not known where walls give {name} other values "
+                    "or slopes than 0; an equation as text, with columns of its own, can be solved"
+                )
 
 
 def _leave_out_powers(equation: Any) -> None:

@@ -68,6 +68,8 @@ class Equation(AnyEquation):
         keeps_constraints: True if `nonlinear` itself is free of divergence and of zero mean where a field is declared
             so, as N of a text is. If False, it is made so wherever steppers use it. False again in a subclass with
             another N.
+        columns_between_walls: columns that `reported` works out anew between walls, where ⟨u·∇²u⟩ of the text is not
+            −⟨|∇u|²⟩.
 
     Args:
         forcing: a `Forcing` from `solver.forcing` for an equation of one field, or a dict of them by field name. Their
@@ -82,6 +84,7 @@ class Equation(AnyEquation):
 
     text: ClassVar[Any] = None
     keeps_constraints: ClassVar[bool] = False
+    columns_between_walls: ClassVar[tuple[str, ...]] = ()
 
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)

@@ -210,7 +210,7 @@ class Evaluation:
             places |= {n: a for n, a in kept.items() if n in held or (n == KEPT and STRENGTH in held)}
         called = {name for function in functions for name in function.called}
         places |= {VALUES_OF + n: self._values(n) for n in self.text.at_points if VALUES_OF + n in called}
-        if places:
+        if places and not self.grid.walls:  # where points stay
             self.equation.transform.refuse_moved_points()
         return places or None
 

@@ -13,7 +13,7 @@ from solver.spaces.flows_between_walls import StokesModes, StokesSpace
 from solver.spaces.polynomials import Polynomials
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
-from solver.walls.conditions import Rigid, walls_from
+from solver.walls.conditions import AtSlope, Rigid, walls_from
 from solver.written.wall_lines import read_wall_line
 
 
@@ -84,6 +84,8 @@ def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:
     if field.solenoidal and isinstance(given, Mapping):
         given = {"lower": given.get("lower", "no-slip"), "upper": given.get("upper", "no-slip"), **given}
     walls = walls_from(given, f"walls.{name}")
+    if field.zero_mean and not all(isinstance(side, AtSlope) for side in walls):
+        raise ValueError(f"walls.{name}: slopes at both walls are needed for a field that is declared without a mean")
     if walls.of_velocity and not field.solenoidal:
         if field.rank == "vector" and all(isinstance(side, Rigid) and not side.velocity for side in walls):
             return Value()

@@ -17,6 +17,7 @@ from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report, too_small
 from solver.operators import Fields
 from solver.spaces.field import Field, MoreFields
+from solver.spaces.polynomials import PolynomialSpace
 from solver.written import Text
 
 COLUMNS = ("energy", "enstrophy", "helicity", "dissipation", "max_divergence", "kmax_eta", "cfl")
@@ -103,6 +104,7 @@ class NavierStokes(Equation):
         {"velocity": Field("vector", "length/time", solenoidal=True)}, by="scalars", each=Field()
     )
     keeps_constraints: ClassVar[bool] = True
+    columns_between_walls: ClassVar[tuple[str, ...]] = ("enstrophy", "dissipation")
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3.0, 3: 5 / 3}
     units: ClassVar[dict[str, str]] = {"kmax_eta": "1"}
@@ -143,12 +145,21 @@ class NavierStokes(Equation):
     def reported(self, report: Report) -> Report:
         if self.grid.walls:  # where no shell of |k| is the last
             units = {name: unit for name, unit in report.units().items() if name != "kmax_eta"}
-            return replace(report, units=lambda: units)
+            return replace(
+                report, units=lambda: units, columns=lambda fields: self._between_walls(report.columns(fields), fields)
+            )
         return replace(
             report,
             columns=lambda fields: self._with_smallest_eddies(report.columns(fields), fields),
             warnings=lambda row: self._unresolved(row["kmax_eta"]),
         )
+
+    def _between_walls(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
+        """With the gradients themselves: the text's −⟨u·∇²u⟩ leaves out the work of moving walls."""
+        space = self.space("velocity")
+        assert isinstance(space, PolynomialSpace)
+        gradients = space.gradient_square(space.series(fields["velocity"]))
+        return {**columns, "enstrophy": 0.5 * gradients, "dissipation": self.viscosity * gradients}
 
     def _with_smallest_eddies(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
         """With k_max η, η the smallest eddies."""

@@ -63,7 +63,7 @@ def add_fields(equation: AnyEquation, sums: Any, fields: Fields, weight: Array, 
     added = {}
     for name, now in fields.items():
         mean = sums[name]["mean"]
-        deviation = equation.space(name).inverse(now - mean)
+        deviation = equation.space(name).inverse_of_change(now - mean)
         squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
         added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
     return added

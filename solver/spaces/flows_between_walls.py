@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -120,6 +121,10 @@ class StokesSpace(PolynomialSpace):
     @property
     def stored_components(self) -> int:
         return self.grid.dimensions - 1
+
+    @property
+    def kind(self) -> Hashable:
+        return (type(self), self.storage, self.name)  # of conditions of its own
 
     def series(self, u_hat: Array) -> Array:
         return self.with_lifting(self.without_lifting(u_hat))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.diagnostics.mode_sums import product, summed
 from solver.diagnostics.points import at_places
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
@@ -133,6 +134,14 @@ class PolynomialSpace(Space):
 
     def inverse(self, u_hat: Array) -> Array:
         return self.at_points(self.series(u_hat))
+
+    def inverse_of_change(self, u_hat: Array) -> Array:
+        return self.at_points(self.without_lifting(u_hat))
+
+    def gradient_square(self, c: Array) -> Array:
+        """⟨|∇u|²⟩ of polynomials, summed over components. All-reduces."""
+        along = summed([product(c, c, self.modes, self.along_squared())], self.grid.dtype)[0]
+        return along + PolynomialSpace.mean_square(self, self.across(c))
 
     def polynomials_of(self, u: Array) -> Array:
         """Coefficients of polynomials `(component, …, n)` of values at the points. One exchange."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -59,6 +60,10 @@ class ScalarSpace(PolynomialSpace):
 
     def __str__(self) -> str:
         return "modes between walls"
+
+    @property
+    def kind(self) -> Hashable:
+        return (type(self), self.storage, self.name)  # of conditions of its own
 
     def series(self, u_hat: Array) -> Array:
         return self.with_lifting(self.without_lifting(u_hat))

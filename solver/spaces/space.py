@@ -120,6 +120,10 @@ class Space(eqx.Module):
     def inverse(self, u_hat: Array) -> Array:
         """Values at the points, of coefficients."""
 
+    def inverse_of_change(self, u_hat: Array) -> Array:
+        """Values at the points of a difference of two fields, to which conditions at walls add nothing."""
+        return self.inverse(u_hat)
+
     @property
     def moves_points(self) -> bool:
         """True if `forward` and `inverse` heed the `shift`, as dealiasing by phase shifts needs it."""

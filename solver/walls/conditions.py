@@ -158,6 +158,12 @@ class Walls(eqx.Module):
         return iter((self.lower, self.upper))
 
     @property
+    def adds(self) -> bool:
+        """True if they are not homogeneous: the field has something by its conditions alone."""
+        numbers = [number for side in self for number in (getattr(side, "velocity", ()) or (side.right,))]
+        return not all(isinstance(number, int | float) and number == 0 for number in numbers)
+
+    @property
     def in_words(self) -> str:
         """Both conditions, for people."""
         return f"{self.lower} below, {self.upper} above"

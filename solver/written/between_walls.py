@@ -167,6 +167,11 @@ def _split(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWalls:
         if to == scalar:
             own.setdefault(named(to), []).append(terms)
         rest = plus(terms.rest) if to == scalar else symbol
+        if _order(rest) > 2:
+            raise WrittenError(
+                f"{unicode(applied(rest, scalar))}: a derivative of order {_order(rest)} between walls, where up to "
+                "second ones of a field are known"
+            )
         if rest != ZERO:
             left[to, scalar] = rest
             others.setdefault(to, []).append(applied(rest, scalar))
@@ -188,6 +193,10 @@ def _kept_out(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWal
     """Linear symbols that a text keeps out of L."""
     rest: dict[Node, list[Node]] = {}
     for (row, scalar), symbol in symbols.items():
+        if _order(symbol) > 1:
+            raise WrittenError(
+                f"explicit({unicode(applied(symbol, scalar))}): between walls derivatives outside of L are first ones"
+            )
         rest.setdefault(scalars[row], []).append(applied(symbol, scalar))
     return LinearBetweenWalls({}, {}, {to: plus(terms) for to, terms in rest.items()}, {})
 
@@ -195,6 +204,12 @@ def _kept_out(symbols: Symbols, scalars: Mapping[Row, Node]) -> LinearBetweenWal
 def _plus(a: LinearBetweenWalls, b: LinearBetweenWalls) -> LinearBetweenWalls:
     rest = {to: plus((a.rest.get(to, ZERO), b.rest.get(to, ZERO))) for to in {**a.rest, **b.rest}}
     return replace(a, rest=rest)
+
+
+def _order(node: Node) -> int:
+    """The highest order of derivatives in a term."""
+    own = 1 if isinstance(node, Derivative) else 2 if node in node.calls("lap") else 0
+    return own + max(map(_order, node.children), default=0)
 
 
 class _Terms(NamedTuple):

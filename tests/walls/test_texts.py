@@ -200,3 +200,53 @@ def test_linear_terms_outside_of_l_count_in_the_rate(make_grid):
     assert float(wave(grid, walls=of).rate(random_fields(wave(grid, walls=of)))) == pytest.approx(3.0, rel=0.02)
     wind = sw.write(["dt(a) = lap(a) - 5*dx(a)"], {"a": "scalar"})(grid, walls={"a": walls.Value()})
     assert float(wind.rate(random_fields(wind))) == pytest.approx(5 / grid.spacing[0], rel=0.02)
+
+
+def test_each_field_has_its_own_modes(make_grid):
+    grid = make_grid((12, 17), 1, lengths=(2.0, 1.0), walls="y")
+    x, z = grid.coordinates()
+    of = {"a": walls.Value(1.0, 0.5), "b": walls.Slope(1.0, -0.5)}
+    equation = sw.write(["dt(a) = lap(a) - a*b", "dt(b) = lap(b) + a*b"], dict.fromkeys(of, "scalar"))(grid, walls=of)
+    start = {"a": 1 - 0.5 * z + 0 * x, "b": z - 0.75 * z**2 + 0.1 * np.cos(np.pi * x) + 0 * z}
+    state = sw.initial_state(
+        equation, sw.steppers.Krogstad4(), {name: jnp.asarray(u)[None] for name, u in start.items()}
+    )
+    for name, u in start.items():
+        np.testing.assert_allclose(equation.space(name).inverse(state.field[name])[0], u, atol=1e-12)
+        np.testing.assert_allclose(equation.to_physical(state.field)[name][0], u, atol=1e-12)
+
+
+def test_gradients_and_variances_with_given_values(make_grid):
+    """Enstrophy ½(∂u/∂z)² and dissipation of Couette flow; the variance over time of a field with a lifting."""
+    grid = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y")
+    flow = sw.equations.NavierStokes(grid, 0.1, walls={"velocity": walls.Moving(1.0, -1.0)})
+    couette = sw.initial.Conduction().for_equation(flow, "velocity")(grid, flow.fields["velocity"])
+    columns = flow.series(flow.from_physical({"velocity": couette}), 0.1)
+    assert float(columns["enstrophy"]) == pytest.approx(2.0)
+    assert float(columns["dissipation"]) == pytest.approx(0.4)
+    space, z = flow.space("velocity"), grid.coordinates()[1]
+    two = [space.forward(couette.at[0].add(a * jnp.asarray(np.sin(np.pi * z)))) for a in (0.1, 0.3)]
+    change = space.inverse_of_change(two[1] - two[0])[0]
+    np.testing.assert_allclose(change, np.broadcast_to(0.2 * np.sin(np.pi * z), change.shape), atol=1e-8)
+    with pytest.raises(ValueError, match=r"its column .* is not known where walls give velocity"):
+        sw.equations.Boussinesq(grid, 0.1, 0.1, walls={"velocity": walls.Moving(1.0, -1.0), "buoyancy": walls.Value()})
+
+
+def test_places_times_and_values_at_the_points(make_grid):
+    grid = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y")
+    x, z = grid.coordinates()
+    of = {"b": walls.Slope()}
+    made = sw.write(["dt(b) = lap(b) + sin(pi*x)*y + s*b"], {"b": "scalar"}, at_points=["s"])
+    equation = made(grid, s=jnp.asarray(np.cos(np.pi * z)), walls=of)
+    space = equation.space("b")
+    b = space.forward(jnp.asarray(1 + 0 * x + 0 * z)[None])
+    found = space.inverse(equation.nonlinear({"b": b}, 0.0)["b"])[0]
+    np.testing.assert_allclose(found, np.sin(np.pi * x) * z + np.cos(np.pi * z), atol=1e-9)
+
+
+def test_high_derivatives_and_means_that_no_mode_has_are_refused(make_grid):
+    grid = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y")
+    with pytest.raises(ValueError, match="a derivative of order 4 between walls"):
+        sw.write(["dt(b) = lap(b) - lap(lap(b))"], {"b": "scalar"})(grid, walls={"b": walls.Value()})
+    with pytest.raises(ValueError, match="slopes at both walls are needed"):
+        sw.write(["dt(b) = lap(b)"], {"b": "scalar"}, means={"b": 0})(grid, walls={"b": walls.Value()})
