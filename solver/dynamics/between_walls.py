@@ -233,7 +233,7 @@ class EvaluationBetweenWalls(Evaluation):
     def _of_lifting(self, name: str, linear: LinearBetweenWalls) -> Array | None:
         """L of the lifting of a field."""
         space = self.equation.space(name)
-        if space.lifting is None:
+        if space.lifting is None or not (name in linear.decay or space.lifting_diffuses):
             return None
         c = space.with_lifting(
             jnp.zeros((len(space.component_names), *space.modes.spectral_shape), space.coefficients.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.mesh import split_axes, whole_on_each
-from solver.spaces.polynomials import PolynomialSpace, times
+from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, times
 from solver.spaces.space import SOLENOIDAL
 from solver.walls.conditions import Rigid, Walls
 from solver.walls.scalar_modes import SLOPE, VALUE, lifting, scalar_modes
@@ -104,7 +103,7 @@ def _split(values: np.ndarray, grid: Grid, lead: int) -> Any:
         return whole_on_each(values, NamedSharding(grid.mesh, spec))
 
 
-class StokesSpace(PolynomialSpace):
+class StokesSpace(FieldBetweenWalls):
     """A velocity without divergence that does not cross the walls, rigid or free of stress, at rest or moving.
 
     u_h = i k̂ Z a + ẑ×i k̂ T b, w = κ∫Z a: poloidal coefficients a, and in three dimensions toroidal ones b; the mean
@@ -112,22 +111,12 @@ class StokesSpace(PolynomialSpace):
     for each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`.
     """
 
-    walls: Any = eqx.field(default=None, kw_only=True)
-    own: Any = eqx.field(default=None, kw_only=True)
-
     def __str__(self) -> str:
         return "Stokes modes between walls"
 
     @property
     def stored_components(self) -> int:
         return self.grid.dimensions - 1
-
-    @property
-    def kind(self) -> Hashable:
-        return (type(self), self.storage, self.name)  # of conditions of its own
-
-    def series(self, u_hat: Array) -> Array:
-        return self.with_lifting(self.without_lifting(u_hat))
 
     def without_lifting(self, u_hat: Array) -> Array:
         along = self._from_poloidal(u_hat[0])
@@ -159,19 +148,13 @@ class StokesSpace(PolynomialSpace):
         flat = jnp.stack([*made, jnp.zeros_like(made[0])])
         return jnp.pad(flat, [(0, 0), (0, self.modes.spectral_shape[-1] - flat.shape[1])])
 
-    @property
-    def has_values_at_walls(self) -> bool:
-        return any(isinstance(side, Rigid) for side in self.walls)
+    def gives_values(self) -> list[bool]:
+        return [isinstance(side, Rigid) for side in self.walls]
 
     def missed_at_walls(self, u: Array) -> Array:
         along = self.grid.dimensions - 1
         is_given = [[isinstance(side, Rigid)] * along + [True] for side in self.walls]
         return self.mean_square_at_walls(self.with_lifting(self.polynomials_of(u), -1), is_given)
-
-    @property
-    def vanishes_at_walls(self) -> bool:
-        """True if every change of the field is 0 at both walls."""
-        return all(isinstance(side, Rigid) for side in self.walls)
 
     def laplacian(self) -> Array:
         """−(k² + q²) of each stored number, `(component, …, n)`, and 0 without a mode."""

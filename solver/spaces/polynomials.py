@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -72,6 +72,7 @@ class PolynomialSpace(Space):
     """
 
     polynomials: Any = eqx.field(default=None, kw_only=True)
+    lifting_diffuses: ClassVar[bool] = False  # True if ∇² of the lifting is not 0
 
     def __str__(self) -> str:
         return "Legendre polynomials between walls"
@@ -303,3 +304,30 @@ class PolynomialSpace(Space):
         by_number = jnp.zeros(count, line.dtype).at[numbers].add(line)
         largest = jnp.max(by_number[1:])
         return jnp.mean(by_number[-max(1, math.ceil(TAIL * count)) :]) / jnp.where(largest > 0, largest, 1)
+
+
+class FieldBetweenWalls(PolynomialSpace):
+    """The space of a field by its modes: `own` are these, `walls` the conditions."""
+
+    walls: Any = eqx.field(default=None, kw_only=True)
+    own: Any = eqx.field(default=None, kw_only=True)
+
+    @property
+    def kind(self) -> Hashable:
+        return (type(self), self.storage, self.name)  # of conditions of its own
+
+    def series(self, u_hat: Array) -> Array:
+        return self.with_lifting(self.without_lifting(u_hat))
+
+    def gives_values(self) -> list[bool]:
+        """For the lower and the upper wall, True if it gives the field its value."""
+        raise NotImplementedError
+
+    @property
+    def has_values_at_walls(self) -> bool:
+        return any(self.gives_values())
+
+    @property
+    def vanishes_at_walls(self) -> bool:
+        """True if every change of the field is 0 at both walls."""
+        return all(self.gives_values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.grid import Grid
-from solver.spaces.polynomials import PolynomialSpace, times
-from solver.walls.conditions import Walls
+from solver.spaces.polynomials import FieldBetweenWalls, times
+from solver.walls.conditions import AtSlope, Walls
 from solver.walls.scalar_modes import Wall, lifting, scalar_modes
 
 
@@ -48,25 +47,15 @@ def _scalar_modes(
     return ScalarModes(*(v.astype(dtype) for v in (*padded, lifting(at_lower, at_upper))))
 
 
-class ScalarSpace(PolynomialSpace):
+class ScalarSpace(FieldBetweenWalls):
     """A field with a value, a slope or a mixture of both at each wall.
 
     Its coefficients belong to the modes of diffusion under these conditions, homogeneous. The conditions add a lifting,
     linear in z or quadratic, which no state holds. So ∇² is a number for each mode.
     """
 
-    walls: Any = eqx.field(default=None, kw_only=True)
-    own: Any = eqx.field(default=None, kw_only=True)
-
     def __str__(self) -> str:
         return "modes between walls"
-
-    @property
-    def kind(self) -> Hashable:
-        return (type(self), self.storage, self.name)  # of conditions of its own
-
-    def series(self, u_hat: Array) -> Array:
-        return self.with_lifting(self.without_lifting(u_hat))
 
     def without_lifting(self, u_hat: Array) -> Array:
         return times(self.own.modes, u_hat)
@@ -84,20 +73,15 @@ class ScalarSpace(PolynomialSpace):
         return jnp.broadcast_to(made, (len(self.component_names), len(made)))
 
     @property
-    def has_values_at_walls(self) -> bool:
-        return any(self._is_value())
+    def lifting_diffuses(self) -> bool:  # type: ignore[override]
+        return all(isinstance(side, AtSlope) for side in self.walls)  # a parabola; else it is linear
 
-    def _is_value(self) -> list[bool]:
+    def gives_values(self) -> list[bool]:
         return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]
 
     def missed_at_walls(self, u: Array) -> Array:
         missing = self.with_lifting(self.polynomials_of(u), -1)
-        return self.mean_square_at_walls(missing, [[one] * len(missing) for one in self._is_value()])
-
-    @property
-    def vanishes_at_walls(self) -> bool:
-        """True if every change of the field is 0 at both walls."""
-        return all(self._is_value())
+        return self.mean_square_at_walls(missing, [[one] * len(missing) for one in self.gives_values()])
 
     def holds(self) -> Array:
         is_mode = jnp.any(jnp.asarray(self.own.modes) != 0, axis=0)

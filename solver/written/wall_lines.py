@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -65,7 +66,7 @@ def _number(node: Node) -> float | None:
         case Number(value) if value.imag == 0:
             return float(value.real)
         case Name("pi"):
-            return 3.141592653589793
+            return math.pi
         case Negative(of):
             return None if (inner := _number(of)) is None else -inner
         case Product(left, right) | Quotient(left, right):
