@@ -36,6 +36,7 @@ def written_entry(
             means=section.means,
             components=section.components,
             functions=functions,
+            of_whole_fields=section.of_whole_fields,
             energies=section.energies,
             series=section.series,
             invariants=section.invariants,

@@ -334,6 +334,9 @@ class WrittenEquation(Section):
     functions: Names = Field(
         {}, description="functions of your own by name, as 'file.py:function': of numbers at a point, in jax.numpy"
     )
+    of_whole_fields: Texts = Field(
+        (), description="names of those functions that look at all points: of arrays over the points, to one such array"
+    )
     energies: Names | None = Field(
         None, description="densities that are quadratic in the fields, whose budgets are kept"
     )

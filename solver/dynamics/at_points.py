@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
@@ -13,7 +14,7 @@ from jaxtyping import Array
 
 from solver.static import opened
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
-from solver.written.text import FUNCTION, VALUES
+from solver.written.text import FUNCTION, VALUES, Text
 from solver.written.tree import (
     Call,
     Comparison,
@@ -52,6 +53,7 @@ class AtPoints:
         products: expressions in slots of inner fields, parameters and coordinates.
         inner: number of the slot of each component that is given.
         functions: functions of the user's, by name.
+        of_whole_fields: names of those that look at all points; the arrays given then are over all of them.
         is_one_number: True if the only product is a real number at each point, without an axis of its own, as `largest`
             needs it.
     """
@@ -59,7 +61,13 @@ class AtPoints:
     products: tuple[Node, ...]
     inner: tuple[int, ...]
     functions: tuple[tuple[str, Any], ...] = ()
+    of_whole_fields: tuple[str, ...] = ()
     is_one_number: bool = False
+
+    @classmethod
+    def of_text(cls, text: Text, products: Iterable[Node], inner: Iterable[int] = (), **options: bool) -> AtPoints:
+        """Products that may call the functions of a text."""
+        return cls(tuple(products), tuple(inner), text.functions, tuple(text.of_whole_fields), **options)
 
     @property
     def __name__(self) -> str:
@@ -85,7 +93,7 @@ class AtPoints:
         shape: Sequence[int],
     ) -> list[Array]:
         """The products, each over all points, from the values of inner fields by slot."""
-        at = _Point(values, numbers, places or {}, dict(self.functions))
+        at = _Point(values, numbers, places or {}, dict(self.functions), dict.fromkeys(self.of_whole_fields, shape))
         made = [jnp.broadcast_to(at.value(node), shape) for node in self.products]
         return [jnp.real(made[0])] if self.is_one_number else made
 
@@ -103,6 +111,17 @@ class AtPoints:
     def called(self) -> set[str]:
         """Names of the functions that the products call."""
         return {part.function for node in self.products for part in node.walk() if isinstance(part, Call)}
+
+    @property
+    def looks_at_all_points(self) -> bool:
+        """True if the products call a function of whole fields."""
+        return not self.called.isdisjoint(self.of_whole_fields)
+
+    @property
+    def without_whole_fields(self) -> AtPoints:
+        """The same with sums in the place of functions of whole fields, so that the rest can be checked."""
+        stand_ins = {name: lambda *given: sum(given) for name in self.of_whole_fields}
+        return replace(self, functions=tuple({**dict(self.functions), **stand_ins}.items()), of_whole_fields=())
 
     @property
     def has_obstacles(self) -> bool:
@@ -152,8 +171,10 @@ class _Point:
         numbers: Mapping[str, Any],
         places: Mapping[str, Any],
         functions: Mapping[str, Any],
+        whole: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
+        self.whole = whole  # shape of all points, by the name of each function that needs them
         self.acting: dict[str, Any] = {}  # what bodies do here, by function
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
@@ -220,6 +241,8 @@ class _Point:
 
     def called(self, function: str, *given: Any) -> Any:
         """Result of a function of the user's: one number for each point, real if its arguments are real."""
+        if function in self.whole:  # numbers stay numbers, so that one may say which result is wanted
+            given = tuple(jnp.broadcast_to(one, self.whole[function]) if jnp.ndim(one) else one for one in given)
         shape, dtype = jnp.broadcast_shapes(*map(jnp.shape, given)), jnp.result_type(*given)
         if self.functions[function] is VALUES:
             return self.places[function]

@@ -21,7 +21,6 @@ from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
-from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, components
 from solver.spaces import Field
 from solver.spaces.polynomials import Polynomials, PolynomialSpace
@@ -163,11 +162,7 @@ class EvaluationBetweenWalls(Evaluation):
             values: dict[Node, Array] = dict(
                 zip((Slot("inner", i) for i in inner), self._values_of(inner, plan, rows), strict=True)
             )
-            self._check_functions(function, values, numbers, places)
-            made = function.made(values, numbers, places, self.grid.physical_shape)
-            if largest is not None:
-                [size] = largest.made(values, numbers, places, self.grid.physical_shape)
-                found = max_over_points(size.astype(self.grid.dtype))
+            made, found = self.made_of_values(functions, values, numbers, places)
             c = rows.space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made]))
             rows = rows.with_products(dict(zip(products, components(c), strict=True)))  # type: ignore[assignment]
         return rows, found

@@ -122,7 +122,7 @@ class Evaluation:
 
     def function(self, plan: Plan[Any], inner: Sequence[int], products: Sequence[int]) -> AtPoints:
         """The products of one level of a plan, as a function of its inner fields."""
-        return AtPoints(tuple(plan.products[i] for i in products), tuple(inner), self.text.functions)
+        return AtPoints.of_text(self.text, (plan.products[i] for i in products), inner)
 
     def carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
@@ -132,29 +132,38 @@ class Evaluation:
         needed = {} if rows.other is None else self._needed(plan)
         for inner, products in plan.levels():
             function, together = self.function(plan, inner, products), rows.other is None
-            given: Any = (
-                self.inner([plan.inner[i] for i in inner], rows) if together else self.at_points(inner, plan, rows)
-            )
             functions = function, *([] if largest is None else [largest])
+            by_parts = together and not any(one.looks_at_all_points for one in functions)
+            given: Any = (
+                self.inner([plan.inner[i] for i in inner], rows) if by_parts else self.at_points(inner, plan, rows)
+            )
             numbers = self.numbers(rows.modes, *functions)
             places = with_moving_bodies(self.equation, function, numbers, self.places(*functions))
-            if together:
+            if by_parts:
                 made = rows.modes.space.pointwise(function, given, numbers, places, largest)
                 made, found = made if largest is not None else (made, None)
                 rows = rows.with_products(dict(zip(products, components(made), strict=True)))
             else:
-                self._check_functions(function, given, numbers, places)
-                made = function.made(given, numbers, places, self.grid.physical_shape)
-                if largest is not None:
-                    [size] = largest.made(given, numbers, places, self.grid.physical_shape)
-                    found = max_over_points(size.astype(self.grid.dtype))
-                rows = _with_products_apart(rows, needed, dict(zip(products, made, strict=True)))
+                made, found = self.made_of_values(functions, given, numbers, places)
+                values = dict(zip(products, made, strict=True))
+                rows = _with_products(rows, values) if together else _with_products_apart(rows, needed, values)
         return rows, found
+
+    def made_of_values(
+        self, functions: Sequence[AtPoints], values: Mapping[Node, Array], numbers: Mapping[str, Any], places: Any
+    ) -> tuple[list[Array], Any]:
+        """Products over all points from the values of inner fields there; the largest of the number of a second one."""
+        [function, *largest], shape = functions, self.grid.physical_shape
+        self._check_functions(function, values, numbers, places)
+        made = function.made(values, numbers, places, shape)
+        sizes = [one.made(values, numbers, places, shape)[0].astype(self.grid.dtype) for one in largest]
+        return made, max_over_points(sizes[0]) if sizes else None
 
     def _check_functions(
         self, function: AtPoints, values: Mapping[Node, Array], numbers: Mapping[str, Any], places: Any
     ) -> None:
-        """Refuse functions of the user's that look at other points, where fields of both kinds are at the points."""
+        """Refuse functions of the user's that look at other points and do not say so, where values are whole."""
+        function = function.without_whole_fields
         if function.functions:
             held = [values[Slot("inner", i)] for i in function.inner]
             Transform(replace(self.grid.as_complex, walls=None)).check_function(
@@ -210,7 +219,8 @@ class Evaluation:
             places |= {n: a for n, a in kept.items() if n in held or (n == KEPT and STRENGTH in held)}
         called = {name for function in functions for name in function.called}
         places |= {VALUES_OF + n: self._values(n) for n in self.text.at_points if VALUES_OF + n in called}
-        if places and not self.grid.walls:  # where points stay
+        whole = any(one.looks_at_all_points for one in functions)  # it may count the points, as a mask does
+        if (places or whole) and not self.grid.walls:  # where points stay
             self.equation.transform.refuse_moved_points()
         return places or None
 
@@ -218,6 +228,13 @@ class Evaluation:
         """A parameter of values at the points, over all points, split as fields at the points are."""
         values = jnp.asarray(getattr(self.equation, name), self.grid.dtype)
         return placed(jnp.broadcast_to(values, self.grid.physical_shape), self.grid.physical_sharding())
+
+
+def _with_products(rows: Rows, made: Mapping[int, Array]) -> Rows:
+    """Rows with products, from their values."""
+    space = rows.modes.space
+    values = [value.astype(space.values.dtype) for value in made.values()]
+    return rows.with_products(dict(zip(made, components(space.forward(jnp.stack(values))), strict=True)))
 
 
 def _with_products_apart(rows: Rows, needed: Mapping[bool, frozenset[int]], made: Mapping[int, Array]) -> Rows:

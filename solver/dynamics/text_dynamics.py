@@ -135,7 +135,7 @@ class TextDynamics:
         node = plus(part for part in parts if part is not None)
         if node == ZERO:
             return None
-        return AtPoints((node,), tuple(inner), self.on_grid.text.functions, is_one_number=True)
+        return AtPoints.of_text(self.on_grid.text, [node], inner, is_one_number=True)
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
         """N(u, t), and the largest of a number at the points."""

@@ -117,7 +117,7 @@ class TextReport:
         """A column from its parts and from the columns before it."""
         on_grid = self.on_grid
         parts: dict[Node, Array] = {Slot("part", i): self._part(part, fields) for i, part in enumerate(column.parts)}
-        made = AtPoints((column.node,), (), on_grid.text.functions)
+        made = AtPoints.of_text(on_grid.text, [column.node])
         numbers = {**others, **on_grid.numbers(on_grid.modes(0.0), made)}
         return jnp.asarray(made.made(parts, numbers, None, ())[0], self.equation.grid.dtype)
 
@@ -135,7 +135,7 @@ class TextReport:
     def _values(self, values: Values, rows: Rows) -> Array:
         """A function of the fields at all points. One inverse transform for each of its inner fields."""
         on_grid, numbers = self.on_grid, tuple(range(len(values.inner)))
-        function = AtPoints((values.node,), numbers, on_grid.text.functions, is_one_number=True)
+        function = AtPoints.of_text(on_grid.text, [values.node], numbers, is_one_number=True)
         at_points = on_grid.at_points(numbers, Plan(values.inner, (values.node,), {}), rows)
         known = on_grid.numbers(on_grid.modes(0.0), function)
         return function.made(at_points, known, on_grid.places(function), self.equation.grid.physical_shape)[0]

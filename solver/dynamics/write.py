@@ -36,6 +36,7 @@ def write(
     means: Mapping[str, float] | None = None,
     components: Mapping[str, Sequence[str]] | None = None,
     functions: Mapping[str, Callable[..., Any]] | Sequence[str] | None = None,
+    of_whole_fields: Sequence[str] = (),
     at_points: Sequence[str] = (),
     energies: Mapping[str, str] | None = None,
     series: Mapping[str, str] | None = None,
@@ -68,6 +69,8 @@ def write(
             there. Terms with them are evaluated as written, and give no CFL number. Or their names alone: then each is
             a parameter of the equation, a function or a pytree that can be called (a network), whose arrays are leaves.
             The same in a mapping is the default of such a parameter.
+        of_whole_fields: names of those functions that look at all points, as a convolution does: each takes arrays over
+            the points of the whole box, split over the devices as fields at the points are, and gives one such array.
         at_points: names of parameters that are fields of values at the points, `(x, y, z)` or what broadcasts against
             it: a topography, a coefficient. They are leaves, split over the devices as fields at the points are.
         energies: densities that are quadratic in the fields, by the names of their columns, whose budgets are kept.
@@ -108,6 +111,7 @@ def write(
             means=means or {},
             components=components or {},
             functions=functions or {},
+            of_whole_fields=tuple(of_whole_fields),
             at_points=tuple(at_points),
             energies=energies,
             series=series or {},

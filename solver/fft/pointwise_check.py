@@ -100,7 +100,8 @@ def check_pointwise(
     for operation in _mixing(traced.jaxpr, frozenset(sides)):
         raise ValueError(
             f"{fn.name} is not pointwise: its operation {operation} mixes points, or depends on where they lie; "
-            "pass coordinates through at_points, and use forward(fn(inverse(u_hat))) for a function that mixes points"
+            "pass coordinates through at_points; a function that mixes points is forward(fn(inverse(u_hat))), and one "
+            "of a text belongs into of_whole_fields"
         )
     _check_results(fn.name, results, sides, fields[1], dtype)
     return jax.tree.map(lambda result: Leading(result.shape[: result.ndim - d]), results)

@@ -66,6 +66,7 @@ class Text:
         components: names of the components of fields, by field; made from the field's name where none are given.
         functions: the user's functions by name; each takes numbers at a point and returns one number. Or a sequence of
             names alone, of functions that are parameters of the equation.
+        of_whole_fields: names of functions that take arrays over all points and give one.
         at_points: names of parameters that are fields of values at the points.
         energies: quadratic forms of the fields that have a budget, as the text of the density by name; ½|u|² of each
             field if None.
@@ -100,6 +101,7 @@ class Text:
     means: Any = ()
     components: Any = ()
     functions: Any = ()
+    of_whole_fields: Sequence[str] = ()
     at_points: Sequence[str] = ()
     energies: Any = None
     series: Any = ()
@@ -118,6 +120,7 @@ class Text:
     def __post_init__(self) -> None:
         self._take_wall_lines()
         object.__setattr__(self, "functions", _with_stand_ins(self.functions))
+        self._check_whole_fields()
         self._define_values()
         for name in TABLES:
             given = getattr(self, name)
@@ -150,6 +153,13 @@ class Text:
         for wall in map(read_wall_line, self.wall_lines):
             if wall.field not in dict(self.fields):
                 raise WrittenError(f"{wall.text}: {wall.field!r} is no field{nearest(wall.field, dict(self.fields))}")
+
+    def _check_whole_fields(self) -> None:
+        """Refuse names of functions of whole fields that are no functions."""
+        object.__setattr__(self, "of_whole_fields", tuple(self.of_whole_fields))
+        for name in self.of_whole_fields:
+            if name not in dict(self.functions):
+                raise WrittenError(f"of_whole_fields of {name!r}{nearest(name, dict(self.functions))}")
 
     def _define_values(self) -> None:
         """Make each parameter of values at the points a name for a function of the place."""
@@ -240,7 +250,9 @@ class Text:
         names = ("fields", "unknowns", "define", "means")
         tables = {name: dict(getattr(self, name)) for name in names if getattr(self, name)}
         functions = {name: f"{function.__module__}:{function.__qualname__}" for name, function in self.functions}
-        named = {"functions": functions} if functions else {}
+        named: dict[str, Any] = {"functions": functions} if functions else {}
+        if self.of_whole_fields:
+            named["of_whole_fields"] = list(self.of_whole_fields)
         return canonical_table({"write": [*self.write, *self.wall_lines], **tables, **named})
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:

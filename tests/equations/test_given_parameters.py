@@ -112,6 +112,52 @@ def test_a_function_with_arrays_in_a_text_is_a_default(make_grid, programs_compi
     np.testing.assert_allclose(plain, after, atol=1e-15)
 
 
+class Convolution(eqx.Module):
+    """A layer over all points of a periodic box, from two fields to two; `n` says which of the two is wanted."""
+
+    layer: eqx.nn.Conv2d
+
+    def __call__(self, u, v, n):
+        return self.layer(jnp.stack([u, v]))[int(n)]
+
+
+MIXING = sw.write(
+    ["dt(u) = nu*lap(u) + f(u, u*v, 0)", "dt(v) = nu*lap(v) + f(u, u*v, 1) + g(u)"],
+    fields={"u": "scalar", "v": "scalar"},
+    functions=["f", "g"],
+    of_whole_fields=["f"],
+)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_a_convolution_of_whole_fields(make_grid, devices):
+    """Its values against a sum over neighbours, its gradient against a difference; a function of a point beside it."""
+    grid = make_grid((9, 12), devices, dealias="none")
+    layer = eqx.nn.Conv2d(2, 2, 3, padding="SAME", padding_mode="CIRCULAR", key=jax.random.key(1), dtype=jnp.float64)
+    u, v = jnp.asarray(np.random.default_rng(5).normal(size=(2, 9, 12)))
+
+    def equation_of(layer):
+        return MIXING(grid, 0.1, f=Convolution(layer), g=lambda u: u**2)
+
+    equation = equation_of(layer)
+    state = sw.initial_state(equation, IFRK4(), {"u": u, "v": v})
+    u, v = (np.asarray(equation.to_physical(state.field)[name][0]) for name in "uv")
+    found = equation.to_physical(equation.nonlinear(state.field, 0.0))
+    near = [np.roll(w, (1 - i, 1 - j), (0, 1)) for w in (u, u * v) for i in range(3) for j in range(3)]
+    whole = np.einsum("on,nxy->oxy", layer.weight.reshape(2, 18), near) + np.asarray(layer.bias)
+    space = equation.space("u")
+    wanted = space.inverse(space.forward(whole + jnp.stack([0 * u, u**2])))
+    np.testing.assert_allclose(jnp.concatenate([found["u"], found["v"]]), wanted, atol=1e-13)
+
+    @jax.jit
+    def loss(weight):
+        return jnp.sum(last(equation_of(eqx.tree_at(lambda own: own.weight, layer, weight)), state) ** 2)
+
+    towards, h = jnp.asarray(np.random.default_rng(6).normal(size=layer.weight.shape)), 1e-5
+    difference = (loss(layer.weight + h * towards) - loss(layer.weight - h * towards)) / (2 * h)
+    assert float(jnp.sum(jax.grad(loss)(layer.weight) * towards)) == pytest.approx(float(difference), rel=1e-7)
+
+
 def test_what_cannot_be_such_a_parameter_is_refused(make_grid):
     grid = make_grid((8,), 1)
     with refused_in_one_line("closure is of type float: a function, or a pytree that can be called, is needed"):
@@ -125,6 +171,17 @@ def test_what_cannot_be_such_a_parameter_is_refused(make_grid):
         sw.write("dt(u) = -u", fields={"u": "scalar"}, at_points=["u"])
     with refused_in_one_line("function 'closure' is a Closure, which holds arrays: functions = "):
         sw.Text("dt(u) = closure(u)", fields={"u": "scalar"}, functions={"closure": Closure(jnp.ones(2))})
+    with refused_in_one_line("of_whole_fields of 'g'; known are f"):
+        sw.write("dt(u) = f(u)", fields={"u": "scalar"}, functions=["f"], of_whole_fields=["g"])
+    unsaid = sw.write("dt(u) = f(u)", fields={"u": "scalar"}, functions=["f"])
+    with pytest.raises(ValueError, match=r"is not pointwise.* belongs into of_whole_fields"):
+        unsaid(grid, f=lambda u: u[::-1]).nonlinear({"u": jnp.zeros((1, 3), complex)}, 0.0)
+    said = sw.write("dt(u) = f(u)", fields={"u": "scalar"}, functions=["f"], of_whole_fields=["f"])
+    with pytest.raises(ValueError, match=r"the function 'f' gives float64\[4\]: .* is needed, real \[8\]"):
+        said(make_grid((8,), 1, dealias="none"), f=lambda u: u[::2]).nonlinear({"u": jnp.zeros((1, 5), complex)}, 0.0)
+    moved = said(make_grid((8,), 1, dealias="phase-shift-alternating"), f=lambda u: u[::-1])
+    with pytest.raises(ValueError, match="points"):
+        sw.initial_state(moved, IFRK4(), jnp.ones(8))
     shifted = given(make_grid((8,), 1, dealias="phase-shift-alternating"), c=jnp.ones(8))
     with pytest.raises(ValueError, match="points"):
         sw.initial_state(shifted, IFRK4(), jnp.ones(8))
