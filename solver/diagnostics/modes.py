@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +36,12 @@ def mode_coefficients(
     places = [mode_index(grid, mode) for mode in modes]
     index = np.array([index for index, _ in places])
     conjugate = np.array([conjugate for _, conjugate in places])
-    stored = u_hat[..., index[:, 0]] if grid.dimensions == 1 else _from_blocks(u_hat, index, grid)
+    stored = u_hat[..., index[:, 0]] if grid.dimensions == 1 else _from_blocks(u_hat, jnp.asarray(index), grid)
     return jnp.where(conjugate, jnp.conj(stored), stored)
 
 
-def _from_blocks(u_hat: Array, index: np.ndarray, grid: Grid) -> Array:
+@partial(jax.jit, static_argnames="grid")
+def _from_blocks(u_hat: Array, index: Array, grid: Grid) -> Array:
     axes, lead = split_axes(grid.mesh), u_hat.ndim - grid.dimensions
 
     def local(block: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -105,6 +106,7 @@ def _golden(fn: Callable[[float], float], low: float, high: float) -> float:
     return 0.5 * (low + high)
 
 
+@partial(jax.jit, static_argnames="grid")
 def zonal_mean(u: Array, grid: Grid) -> Array:
     """Mean over x of values at the points `(…, x, y, z)`: `(…, y, z)`, on every device; two or three dimensions.
 

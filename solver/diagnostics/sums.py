@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
@@ -17,6 +19,7 @@ def nearest_shell(radius: Array, grid: Grid) -> Array:
     return jnp.floor((radius + 0.5) * edge).astype(jnp.int32)
 
 
+@partial(jax.jit, static_argnames=("count", "grid"))  # outside of `jit` a `shard_map` compiles each operation by itself
 def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
     """Σ of all values with index n, for n = 0 … count − 1; values with other indices are left out.
 
