@@ -43,7 +43,7 @@ from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.mesh import AnyMesh
 from solver.operators import Fields, LinearOperator, Rotation
-from solver.spaces import FourierSpace, NotInSpace, Space
+from solver.spaces import FourierSpace, NotInSpace, Space, refuse_lacking
 from solver.spaces.field import Field
 from solver.spaces.manifold import by_kind
 from solver.written.derivation import Derivation
@@ -128,6 +128,7 @@ class Equation(AnyEquation):
                 raise ValueError(
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
+            refuse_lacking([self.space(name)], forcing.needs, f"forcing {forcing.name}")
             try:
                 forcing.check(self, name)
             except NotInSpace as error:

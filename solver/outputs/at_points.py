@@ -96,7 +96,7 @@ class Selection:
         bodies = _mask_of_bodies(equation, self.grid(equation), t)
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
-        names = self.names or (*jax.eval_shape(equation.snapshot, fields), *bodies)
+        names = self.names or (*jax.eval_shape(lambda f: equation.snapshot(f), fields), *bodies)
         derived = derived_quantities(equation) | bodies
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
