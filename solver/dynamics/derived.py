@@ -88,7 +88,7 @@ def dissipation(equation: AnyEquation, u_hat: Array, tensor: Array) -> Array:
 
 
 def space_of_vector(equation: Any, name: str) -> Space:
-    """Space of the coefficients of a vector of the report: of a field its own, of others that of products of fields."""
+    """Space of the coefficients of a vector of the report, which may be a field or made of fields."""
     if name in equation.fields:
         space: Space = equation.space(name)
         return space

@@ -128,6 +128,6 @@ def space_between_walls(equation: Any, name: str) -> Space:
 
 
 def space_of_products(equation: Any) -> PolynomialSpace:
-    """The space of what is made of the fields: polynomials without a condition at the walls."""
+    """The space of products and derivatives of the fields: polynomials without a condition at the walls."""
     grid = equation.grid
     return PolynomialSpace("products", Field(), grid, equation.method, polynomials=Polynomials.on(grid))

@@ -10,6 +10,7 @@ from solver.discovery import concrete_classes
 from solver.dynamics.derived import derived_quantities
 from solver.io import read_snapshot
 from solver.outputs import Extremes, Snapshots, Statistics, ZonalMeans
+from solver.outputs.at_points import variables
 from solver.outputs.output import Output
 from solver.pictures.cut import Cut
 from solver.pictures.derived_fields import derived_fields
@@ -112,3 +113,20 @@ def test_starts_of_fourier_modes_are_refused(make_grid, name):
     start = concrete_classes("solver.initial", sw.initial.Noise.__mro__[1])[name]()
     with pytest.raises(ValueError, match="between walls in z: Fourier modes of a periodic box are needed"):
         start(grid, sw.Field(start.ranks[0]))
+
+
+def test_a_coarser_snapshot_is_the_field_at_fewer_points(make_grid):
+    """A velocity that the modes of both grids hold, and its vorticity."""
+    grid = make_grid((24, 35), 1, lengths=(2.0, 1.0), walls="y")
+    of = {"velocity": walls.Moving(upper=0.5), "temperature": walls.Value()}
+    flow = sw.equations.RayleighBenard(grid, 1e4, walls=of)
+    u = [np.broadcast_to(part, grid.physical_shape) for part in velocity(*grid.coordinates(), 0.5, 2)]
+    fields = flow.from_physical({"velocity": jnp.asarray(np.stack(u)), "temperature": jnp.zeros((1, 24, 35))})
+    selection = Snapshots(coarsen=3, fields=("velocity", "vorticity")).selection
+    x, z = selection.grid(flow).coordinates()
+    made = {name: variable.values for name, variable in variables(flow, selection, fields, 0.0).items()}
+    assert made["velocity"].shape == (2, 8, 11)
+    for found, expected in zip(made["velocity"], velocity(x, z, 0.5, 2), strict=True):
+        np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-12)
+    _, uz, _, _, wx, _ = gradients(x, z, 0.5)
+    np.testing.assert_allclose(made["vorticity"], wx - uz, atol=1e-11)
