@@ -16,7 +16,7 @@ from jaxtyping import Array
 from solver.assemble.branch import kept_start, with_time
 from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, method_of
 from solver.cluster import Group, processes_of
-from solver.config import Config, ConfigError, Named, seconds
+from solver.config import FROM_THE_RUN, Config, ConfigError, Named, seconds
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.initial import Initial
@@ -237,7 +237,8 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
         yield
     except ValueError as error:
         first = str(error).partition(" ")[0].rstrip(":,")
-        if isinstance(error, ConfigError) or first not in {"name", *(field.name for field in fields(named.cls))}:
+        own = {"name", *(field.name for field in fields(named.cls))} - {*FROM_THE_RUN}
+        if isinstance(error, ConfigError) or first not in own:
             raise
         raise ConfigError(f"{'' if named.source is None else f'{named.described}: '}{table}.{error}") from None
 

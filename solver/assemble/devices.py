@@ -96,7 +96,7 @@ def _check_coarser(config: Config, devices: int) -> None:
         selection = getattr(output.make(), "selection", None)
         if isinstance(selection, Selection) and selection.coarsen > 1:
             with _key_in_front(f"output.{name}.coarsen = {selection.coarsen}"):
-                replace(layout, shape=tuple(n // selection.coarsen for n in layout.points), dealias="none")
+                layout.coarser(selection.coarsen)
 
 
 def devices_that_step(config: Config, available: int) -> int:

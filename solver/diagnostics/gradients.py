@@ -28,8 +28,11 @@ def transverse(tensor: Float[Array, "d d ..."]) -> Float[Array, "n ..."]:
     return jnp.stack([tensor[j, i] for j in range(d) for i in range(d) if i != j])
 
 
-def vorticity(tensor: Float[Array, "d d ..."]) -> Float[Array, "c ..."]:
-    """∇×u from the tensor: three components in 3-D, the one out of the plane in 2-D."""
+def vorticity(tensor: Inexact[Array, "d d ..."]) -> Inexact[Array, "c ..."]:
+    """∇×u from the tensor: three components in 3-D, the one out of the plane in 2-D.
+
+    The tensor is one of values at the points or of coefficients, and so is the result.
+    """
     pairs = [(1, 2), (2, 0), (0, 1)] if len(tensor) == 3 else [(0, 1)]
     return jnp.stack([tensor[j, i] - tensor[i, j] for j, i in pairs])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, ClassVar
 
@@ -126,7 +126,16 @@ class AnyEquation(eqx.Module):
                 )
             return moved(leaf, leaf.shape, everywhere)
 
-        copy = jax.tree_util.tree_map_with_path(move, self)
+        return self._copied(grid, lambda equation: jax.tree_util.tree_map_with_path(move, equation))
+
+    def on_grid(self, grid: Grid) -> Any:
+        """The same equation on another grid of its box, without forcings and bodies. Its parameters, which may be
+        traced, are not checked again."""
+        return self._copied(grid, lambda equation: jax.tree.map(lambda leaf: leaf, equation))
+
+    def _copied(self, grid: Grid, copied: Callable[[Any], Any]) -> Any:
+        """A copy on another grid; `copied` makes it but for its grid."""
+        copy = copied(self)
         object.__setattr__(copy, "grid", grid)
         for name, given in vars(self).items():
             if isinstance(given, dict):  # JAX sorts the names; columns of files have the order that is given

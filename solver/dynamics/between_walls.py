@@ -19,11 +19,11 @@ from jaxtyping import Array
 from solver.dynamics.at_points import SPACING, AtPoints
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, OneMode, Rows
+from solver.dynamics.spaces_between_walls import space_of_products
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
 from solver.operators import Diagonal, Fields, components
-from solver.spaces import Field
-from solver.spaces.polynomials import Polynomials, PolynomialSpace
+from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
 from solver.written.components import ZERO
@@ -118,9 +118,7 @@ class EvaluationBetweenWalls(Evaluation):
         return in_dimensions(self.between.text, self.grid.dimensions)
 
     def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
-        equation = self.equation
-        space = PolynomialSpace("products", Field(), self.grid, equation.method, polynomials=Polynomials.on(self.grid))
-        return PolynomialModes(space, {**equation.numbers(), "t": t})
+        return PolynomialModes(space_of_products(self.equation), {**self.equation.numbers(), "t": t})
 
     def series(self, fields: Fields, *, of_change: bool = False) -> dict[Node, Array]:
         """Polynomials of each scalar; of a change, without what the conditions add."""

@@ -19,7 +19,9 @@ from solver.diagnostics import dissipation_rate, weighted_mean_square
 from solver.diagnostics.gradients import gradient_tensor, q_criterion
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.report import Damping
-from solver.operators import Fields, curl
+from solver.dynamics.spaces_between_walls import space_of_products
+from solver.operators import Fields
+from solver.spaces import Space
 from solver.spaces.field import Field
 
 
@@ -41,10 +43,12 @@ def viscosity_of_dissipation(equation: AnyEquation) -> float | None:
 
 
 def dissipates(equation: AnyEquation) -> bool:
-    """True if the loss of ½|u|² at small scales is known for an equation."""
+    """True if the loss of ½|u|² at small scales is known for an equation; between walls, of ν∇²u alone."""
     report = equation.report
     damping = report.damping()
-    return report.dissipation is not None or (damping is not None and damping.is_all)
+    if damping is None or not damping.is_all or (equation.grid.walls and damping.further is not None):
+        return report.dissipation is not None
+    return True
 
 
 def further_dissipation(equation: AnyEquation, u_hat: Array) -> ArrayLike:
@@ -81,6 +85,14 @@ def dissipation(equation: AnyEquation, u_hat: Array, tensor: Array) -> Array:
         return lost
     damped = jnp.stack([jnp.sqrt(rate) * part for rate, part in zip(damping.further(), u_hat, strict=True)])
     return lost + jnp.sum(equation.transform.inverse(damped) ** 2, axis=0)
+
+
+def space_of_vector(equation: Any, name: str) -> Space:
+    """Space of the coefficients of a vector of the report, which may be a field or made of fields."""
+    if name in equation.fields:
+        space: Space = equation.space(name)
+        return space
+    return space_of_products(equation) if equation.grid.walls else equation.space(equation.first_field)
 
 
 def density_at_points(equation: AnyEquation, values: Fields) -> Array | None:
@@ -139,25 +151,22 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
 
 
 def _of_vector(equation: Any, name: str) -> dict[str, Derived]:
-    transform = equation.space(name).fourier_transform if name in equation.fields else equation.transform
+    space = space_of_vector(equation, name)
     hats = lambda fields: equation.report.vectors(fields)[name]  # noqa: E731
     units = equation.fields[name].units if name in equation.fields else "length/time"
     rate = "1/time" if units == "length/time" else f"{units}/length"
-    quantities = {name: Derived(lambda fields: transform.inverse(hats(fields)), units)}
-    rotation = Derived(lambda fields: _bare(transform.inverse(curl(hats(fields), transform.grid))), rate)
+    quantities = {name: Derived(lambda fields: space.inverse(hats(fields)), units)}
+    rotation = Derived(lambda fields: _bare(space.curl(hats(fields))), rate)
     if name != "velocity":
         return {**quantities, f"curl_{name}": rotation}
     apart = lambda quantity: name_apart(equation, quantity, name)  # noqa: E731
     if "vorticity" not in equation.fields:
         quantities["vorticity"] = rotation
     if equation.grid.dimensions == 3:
-        quantities[apart("q_criterion")] = Derived(
-            lambda fields: q_criterion(gradient_tensor(hats(fields), transform)), "1/time^2"
-        )
+        quantities[apart("q_criterion")] = Derived(lambda fields: q_criterion(space.gradient(hats(fields))), "1/time^2")
     if dissipates(equation):
         quantities[apart("dissipation")] = Derived(
-            lambda fields: dissipation(equation, hats(fields), gradient_tensor(hats(fields), transform)),
-            "length^2/time^3",
+            lambda fields: dissipation(equation, hats(fields), space.gradient(hats(fields))), "length^2/time^3"
         )
     return quantities
 

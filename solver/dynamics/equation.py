@@ -43,7 +43,7 @@ from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.mesh import AnyMesh
 from solver.operators import Fields, LinearOperator, Rotation
-from solver.spaces import FourierSpace, NotInSpace, Space
+from solver.spaces import FourierSpace, NotInSpace, Space, refuse_lacking
 from solver.spaces.field import Field
 from solver.spaces.manifold import by_kind
 from solver.written.derivation import Derivation
@@ -128,6 +128,7 @@ class Equation(AnyEquation):
                 raise ValueError(
                     f"forcing {forcing.name} of {name}: it drives fields of rank {', '.join(forcing.ranks)}"
                 )
+            refuse_lacking([self.space(name)], forcing.needs, f"forcing {forcing.name}")
             try:
                 forcing.check(self, name)
             except NotInSpace as error:
@@ -270,10 +271,19 @@ class Equation(AnyEquation):
         return self.reported(report_of_fields(self, has_budget=True))
 
     def on_mesh(self, mesh: AnyMesh) -> Any:
-        bare = eqx.tree_at(lambda equation: equation.between, self, None, is_leaf=lambda leaf: leaf is None)
-        copy = super(Equation, bare).on_mesh(mesh)
+        copy = super(Equation, self._without_modes()).on_mesh(mesh)
         object.__setattr__(copy, "between", modes_between_walls(copy))
         return copy
+
+    def on_grid(self, grid: Grid) -> Any:
+        copy = super(Equation, self._without_modes()).on_grid(grid)
+        for name, entry in {"forcing": None, "bodies": None, "between": modes_between_walls(copy)}.items():
+            object.__setattr__(copy, name, entry)
+        return copy
+
+    def _without_modes(self) -> Any:
+        """The equation without the modes between walls, which belong to one grid."""
+        return eqx.tree_at(lambda equation: equation.between, self, None, is_leaf=lambda leaf: leaf is None)
 
     # ---- as steppers take it --------------------------------------------------------------------------------
 

@@ -45,10 +45,6 @@ class ReportBetweenWalls(TextReport):
             sums[name] = {label: power(on_grid, energy.squares, now, of[1]) for label, of in acting.items()}
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
 
-    def vectors(self, fields: Fields) -> Fields:
-        """None: their parts between walls are no Fourier series."""
-        return {}
-
 
 def _with(a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
     return {name: sum(one[name] for one in (a, b) if name in one) for name in {**a, **b}}  # type: ignore[misc]

@@ -10,7 +10,7 @@ import jax
 from solver.spaces import Space
 from solver.spaces.field import Field
 from solver.spaces.flows_between_walls import StokesModes, StokesSpace
-from solver.spaces.polynomials import Polynomials
+from solver.spaces.polynomials import Polynomials, PolynomialSpace
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import AtSlope, Rigid, walls_from
@@ -125,3 +125,9 @@ def space_between_walls(equation: Any, name: str) -> Space:
         name, field, equation.grid, equation.method,
         polynomials=Polynomials.on(equation.grid), walls=equation.walls[name], own=modes,
     )  # fmt: skip
+
+
+def space_of_products(equation: Any) -> PolynomialSpace:
+    """The space of products and derivatives of the fields: polynomials without a condition at the walls."""
+    grid = equation.grid
+    return PolynomialSpace("products", Field(), grid, equation.method, polynomials=Polynomials.on(grid))

@@ -14,7 +14,7 @@ from solver.diagnostics import mean_square
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.forcing import Forcing, has_modes, in_shells
-from solver.spaces import Space
+from solver.spaces import FOURIER, Space
 
 
 class ConstantPower(Forcing):
@@ -40,6 +40,7 @@ class ConstantPower(Forcing):
     high: ArrayLike = 2.0
 
     name: ClassVar[str] = "constant-power"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def __check_init__(self) -> None:
         need(self, "power", "constant-power with power", "zero or more", least=0)

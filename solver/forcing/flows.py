@@ -13,7 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.forcing import Forcing
 from solver.forcing.waves import need_kept, need_periods, wave_coefficients
-from solver.spaces import Space
+from solver.spaces import FOURIER, Space
 
 AXES = ("x", "y", "z")
 
@@ -43,6 +43,7 @@ class Kolmogorov(Forcing):
     variation: Literal["x", "y", "z"] = eqx.field(static=True, default="y")
 
     name: ClassVar[str] = "kolmogorov"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def __check_init__(self) -> None:
         need_periods("kolmogorov", self.wavenumber)
@@ -91,6 +92,7 @@ class ABC(Forcing):
     wavenumber: int = eqx.field(static=True, default=1)
 
     name: ClassVar[str] = "abc"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     ranks: ClassVar[tuple[str, ...]] = ("vector",)
 
     def __check_init__(self) -> None:
@@ -142,6 +144,7 @@ class TaylorGreen(Forcing):
     wavenumber: int = eqx.field(static=True, default=1)
 
     name: ClassVar[str] = "taylor-green"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     ranks: ClassVar[tuple[str, ...]] = ("vector",)
 
     def __check_init__(self) -> None:

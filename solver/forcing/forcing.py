@@ -27,6 +27,7 @@ class Forcing(eqx.Module):
         ranks: ranks of the fields that the forcing can drive.
         random: True if it needs a random key, and so a seed in `initial_state`. Steps by a tolerance are refused: taken
             again with the same random numbers where those were large, they would favour small ones.
+        needs: requirements on the space of its field, such as `spaces.FOURIER`; empty by default.
         needs_change: True if `force` needs to know what else changes the field.
         kicks: True if it changes fields at the end of each step, by `kick`. Steppers that are exact in the linear part
             alone take it, with fixed steps or a CFL number. `solver.forcing.WhiteForcing` is for noise that is white in
@@ -36,6 +37,7 @@ class Forcing(eqx.Module):
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]] = ("vector", "scalar")
     random: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
     needs_change: ClassVar[bool] = False
     kicks: ClassVar[bool] = False
 

@@ -16,7 +16,7 @@ from solver.dynamics.checks import need
 from solver.dynamics.idle_forcing import ROUNDING
 from solver.forcing.forcing import Forcing
 from solver.grid import Grid, Storage
-from solver.spaces import Space
+from solver.spaces import FOURIER, Space
 
 
 class FrozenShells(Forcing):
@@ -47,6 +47,7 @@ class FrozenShells(Forcing):
     return_time: ArrayLike = 1.0
 
     name: ClassVar[str] = "frozen-shells"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     needs_change: ClassVar[bool] = True
 
     def __check_init__(self) -> None:

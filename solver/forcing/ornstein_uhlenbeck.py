@@ -10,13 +10,12 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.forcing import Forcing
 from solver.forcing.waves import need_periods
 from solver.grid import Grid, Storage
 from solver.operators import normal, project_solenoidal
-from solver.spaces import Space
+from solver.spaces import FOURIER, Space
 
 
 class OrnsteinUhlenbeck(Forcing):
@@ -45,15 +44,13 @@ class OrnsteinUhlenbeck(Forcing):
     largest: int = eqx.field(static=True, default=2)
 
     name: ClassVar[str] = "ornstein-uhlenbeck"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     random: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         need_periods("ornstein-uhlenbeck", self.largest, "largest")
         need(self, "rms", "ornstein-uhlenbeck with rms", "zero or more", least=0)
         need(self, "correlation_time", "ornstein-uhlenbeck with correlation_time", "a positive time", above=0)
-
-    def check(self, equation: AnyEquation, field: str) -> None:
-        _ = equation.space(field).fourier  # which refuses others
 
     def start(self, space: Space, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""

@@ -18,6 +18,7 @@ from solver.forcing.forcing import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
 from solver.operators import Fields
+from solver.spaces import FOURIER
 from solver.spaces.field import RANKS
 
 
@@ -62,6 +63,7 @@ class WhiteNoise(WhiteForcing):
     part: Literal["all", "vortical", "waves"] = eqx.field(static=True, default="all")
 
     name: ClassVar[str] = "white-noise"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:

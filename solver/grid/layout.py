@@ -12,7 +12,7 @@ stored as `(ky, kx, n)`, `(kx, n)` or `(n,)`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -99,6 +99,16 @@ class Layout:
             f"{self.pencils} pencils in each slab of the grid {list(self.shape)}, which has {self.points[1]} planes "
             f"along y and {self.retained[2]} retained kz; possible are 1 to {self.max_pencils}"
         )
+
+    def coarser(self, factor: int) -> Layout:
+        """The layout of fewer points by a factor along each axis, with all modes that they have; between walls with two
+        thirds of them.
+
+        Raises:
+            ValueError: the devices cannot split it, or there are too few points between the walls.
+        """
+        shape = tuple(n // factor for n in self.points)
+        return replace(self, shape=shape, dealias=self.dealias if self.walls else "none")
 
     @cached_property
     def max_slabs(self) -> int:

@@ -58,6 +58,7 @@ class GaussianRandom(Initial):
     high: ArrayLike | None = None
 
     name: ClassVar[str] = "gaussian-random"
+    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:

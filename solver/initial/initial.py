@@ -16,6 +16,7 @@ from jaxtyping import Array
 from solver.discovery import ClassName
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
+from solver.spaces import FOURIER
 from solver.spaces.field import Field
 from solver.static import no_ambient_mesh
 
@@ -30,12 +31,14 @@ class Initial(eqx.Module):
         name: in run files.
         ranks: ranks of the fields that it can make: "scalar", "vector", "wavefunction". The first is the default.
         dimensions: numbers of dimensions in space in which it exists.
+        periodic: True if it needs Fourier modes, and so a box without walls.
         traceable: True if `values` can be traced without devices; values read from files cannot.
     """
 
     name: ClassVar[Any] = ClassName()
     ranks: ClassVar[tuple[str, ...]]
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    periodic: ClassVar[bool] = False
     traceable: ClassVar[bool] = True
 
     def check(self, equation: AnyEquation, field: str) -> None:
@@ -44,7 +47,13 @@ class Initial(eqx.Module):
         Raises:
             ValueError: the message starts with the parameter and names the value needed.
         """
-        return
+        self._refuse_walls(equation.grid)
+
+    def _refuse_walls(self, grid: Grid) -> None:
+        if self.periodic and grid.walls:
+            raise ValueError(
+                f"name = {self.name!r} between walls in {grid.walls}: {FOURIER} are needed; conduction is known there"
+            )
 
     def notes(self, grid: Grid) -> list[str]:
         """Lines for the log on what this grid changes of the parameters, such as a velocity that was rounded."""
@@ -76,6 +85,7 @@ class Initial(eqx.Module):
         if grid.dimensions not in self.dimensions:
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
+        self._refuse_walls(grid)
         with no_ambient_mesh():
             return self.values(grid.as_real if field.real else grid.as_complex, field, key)
 

@@ -53,6 +53,7 @@ class RandomPhase(Initial):
     slope: ArrayLike = 4.0
 
     name: ClassVar[str] = "random-phase"
+    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:

@@ -40,6 +40,7 @@ class Noise(Initial):
     amplitude: ArrayLike = 0.1
 
     name: ClassVar[str] = "noise"
+    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:

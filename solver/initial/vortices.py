@@ -50,6 +50,7 @@ class VortexRing(Initial):
     axes: tuple[tuple[ArrayLike, ...], ...] | None = attribute(converter=as_tuples, default=None)
 
     name: ClassVar[str] = "vortex-ring"
+    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = ("vector",)
     dimensions: ClassVar[tuple[int, ...]] = (3,)
 
@@ -120,6 +121,7 @@ class VortexTubes(Initial):
     inclination: ArrayLike = 1.0471975511965976
 
     name: ClassVar[str] = "vortex-tubes"
+    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = ("vector",)
     dimensions: ClassVar[tuple[int, ...]] = (3,)
 

@@ -82,9 +82,9 @@ class Selection:
         """
         if self.coarsen == 1:
             return equation.grid
-        shape = tuple(n // self.coarsen for n in equation.grid.physical_shape)
         try:
-            return dataclasses.replace(equation.grid, shape=shape, dealias="none")
+            coarse = equation.grid.layout.coarser(self.coarsen)
+            return dataclasses.replace(equation.grid, shape=coarse.shape, dealias=coarse.dealias)
         except ValueError as error:
             raise ValueError(f"{owner}.coarsen = {self.coarsen}: {error}") from None
 
@@ -96,7 +96,7 @@ class Selection:
         bodies = _mask_of_bodies(equation, self.grid(equation), t)
         if self.coarsen > 1:
             equation, fields = self._coarser(equation, fields)
-        names = self.names or (*jax.eval_shape(equation.snapshot, fields), *bodies)
+        names = self.names or (*jax.eval_shape(lambda f: equation.snapshot(f), fields), *bodies)
         derived = derived_quantities(equation) | bodies
         shown = equation.snapshot(fields) if set(names) - derived.keys() else {}
         values = {name: shown[name] if name in shown else derived[name].make(fields) for name in names}
@@ -110,9 +110,7 @@ class Selection:
 
     def _coarser(self, equation: AnyEquation, fields: Fields) -> tuple[AnyEquation, Fields]:
         """The equation, without forcing and bodies, and its fields with the modes of the coarser grid."""
-        grid = self.grid(equation)
-        free: dict[str, Any] = {name: None for name in ("forcing", "bodies") if hasattr(equation, name)}
-        coarse = dataclasses.replace(equation, grid=grid, **free)
+        coarse = equation.on_grid(self.grid(equation))
         hats = {
             name: equation.space(name).resampled(u_hat, coarse.space(name))
             for name, u_hat in equation.coefficients(fields).items()

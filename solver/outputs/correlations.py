@@ -16,6 +16,7 @@ from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import vector_prefixes
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Correlations(Records):
     """
 
     name: ClassVar[str] = "correlations"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns: dict[str, Column] = {}

@@ -16,6 +16,7 @@ from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
+from solver.spaces import FOURIER
 
 VELOCITY = "velocity_"
 
@@ -36,6 +37,7 @@ class Cospectra(Records):
     pairs: tuple[tuple[str, ...], ...] = ()
 
     name: ClassVar[str] = "cospectra"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns = {}

@@ -13,6 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class DomainLength(Records):
     """
 
     name: ClassVar[str] = "domain-length"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         text = "2 pi over the mean wavenumber of the fluctuations"

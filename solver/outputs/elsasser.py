@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +17,8 @@ from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.transfer import invariant_transfer
+from solver.outputs.vectors import fields_of_vectors
+from solver.spaces import FOURIER
 
 SIGNS = {"plus": 1, "minus": -1}
 
@@ -33,6 +35,10 @@ class Elsasser(Records):
     """
 
     name: ClassVar[str] = "elsasser"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
+
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return fields_of_vectors(equation)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         if not isinstance(equation, Equation) or not {"velocity", "magnetic_field"} <= set(equation.fields):

@@ -13,9 +13,9 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.diagnostics import largest, smallest
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import density_at_points, density_name, name_apart
+from solver.dynamics.derived import density_at_points, density_name, name_apart, space_of_vector
 from solver.io import Column, RecordsLayout
-from solver.operators import Fields, curl
+from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES
 
@@ -71,8 +71,9 @@ def _quantities(equation: AnyEquation, fields: Fields) -> dict[str, Array]:
     vectors = equation.report.vectors(fields)
     if vectors and equation.grid.dimensions > 1:
         name, u_hat = next(iter(vectors.items()))
-        u = values[name] if name in values else equation.transform.inverse(u_hat)
-        omega = equation.transform.inverse(curl(u_hat, equation.grid))
+        space = space_of_vector(equation, name)
+        u = values[name] if name in values else space.inverse(u_hat)
+        omega = space.curl(u_hat)
         quantities[name_apart(equation, "speed", name)] = jnp.sqrt(jnp.sum(u**2, axis=0))
         quantities.setdefault("vorticity", omega[0] if len(omega) == 1 else jnp.sqrt(jnp.sum(omega**2, axis=0)))
     density = density_at_points(equation, values)

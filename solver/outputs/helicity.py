@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,8 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields, curl
 from solver.outputs.records import Records
-from solver.outputs.vectors import vector_prefixes
+from solver.outputs.vectors import fields_of_vectors, vector_prefixes
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Helicity(Records):
     """
 
     name: ClassVar[str] = "helicity"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
+
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return fields_of_vectors(equation)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         vector_prefixes(equation, self.name)

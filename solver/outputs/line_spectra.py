@@ -14,6 +14,7 @@ from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import AXES, component_coefficients, components
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class LineSpectra(Records):
     """
 
     name: ClassVar[str] = "line-spectra"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid, columns = equation.grid, {}
@@ -66,6 +68,7 @@ class PlaneSpectra(Records):
     direction: Literal["x", "y", "z"] | None = None
 
     name: ClassVar[str] = "plane-spectra"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid, axis = equation.grid, self._axis(equation)

@@ -18,6 +18,7 @@ from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components
 from solver.pictures import Recorded, View, frequencies_figure, save
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Modes(Records):
     modes: tuple[tuple[int, ...], ...] = ()
 
     name: ClassVar[str] = "modes"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         if not self.modes:

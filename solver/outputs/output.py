@@ -13,6 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.io import RunDirectory, Writer
 from solver.loop import Schedule, StepControl
 from solver.pictures import View
+from solver.spaces import refuse_lacking
 from solver.steppers.state import State
 
 SEPARATORS = ',/"'  # of columns in series.csv, and of groups in HDF5 files
@@ -69,6 +70,7 @@ class Output(ABC):
         keeps_bits: True if the devices that step carry it out even where others analyse, so that its files have the
             bits of a run on the former alone. False for results that agree to round-off, such as sums over the box.
         at_points: True if its figures show fields at points, of which a view may choose slices.
+        needs: requirements on the spaces of fields, `spaces.FOURIER` or `spaces.EVEN_POINTS`; empty by default.
 
     Args:
         every_steps: number of steps between two outputs.
@@ -86,6 +88,7 @@ class Output(ABC):
     at_start: ClassVar[bool] = True
     keeps_bits: ClassVar[bool] = False
     at_points: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         _ = self.schedule
@@ -104,13 +107,22 @@ class Output(ABC):
         """True if this state is to be written; `start` and `end` are True for the first and the last state of a run."""
         return end or (start and self.at_start) or self.schedule.due(state)
 
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        """Names of the fields whose spaces have to offer what it `needs`: by default all fields."""
+        return equation.fields
+
     def check(self, equation: AnyEquation) -> None:
         """Check before the run that this output can be written for the equation. Touches no device.
 
+        A subclass that has more to check calls this method first.
+
         Raises:
-            ValueError: the output cannot be written for this equation.
+            ValueError: the output cannot be written for this equation. By default: the space of a field does not offer
+                what the output `needs`.
         """
-        return
+        if self.needs:
+            spaces = map(equation.space, self.fields_it_needs(equation))
+            refuse_lacking(spaces, self.needs, f"output {self.name}")
 
     def check_times(self, end: float) -> None:
         """Check before the run that a run up to `end` reaches the times of this output.

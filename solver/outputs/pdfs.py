@@ -20,7 +20,7 @@ from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.structure_functions import check_separations
 from solver.outputs.vectors import density_of, has_density, vector_prefixes
-from solver.spaces import NotInSpace
+from solver.spaces import EVEN_POINTS
 
 MOMENTS = ("mean", "std", "skewness", "flatness", "outside")
 MAX_BINS = 100_000
@@ -59,6 +59,7 @@ class PDFs(Records):
     decades: float = 6.0
 
     name: ClassVar[str] = "pdfs"
+    needs: ClassVar[tuple[str, ...]] = (EVEN_POINTS,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
@@ -100,9 +101,6 @@ class PDFs(Records):
         Raises:
             ValueError: the equation does not have one of them, or has no quantity at all.
         """
-        for name, space in equation.spaces.items():
-            if space.point_weights() is not None:
-                raise NotInSpace(f"output pdfs: field {name} is of {space}, whose points do not count alike")
         known = self._known(equation)
         for name in self.quantities:
             if name not in known:

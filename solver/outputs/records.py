@@ -78,6 +78,7 @@ class Records(Output):
         return self.values(equation, fields)
 
     def check(self, equation: AnyEquation) -> None:
+        super().check(equation)
         try:
             layout = self.layout(equation)
         except ValueError as error:

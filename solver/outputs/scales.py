@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +14,8 @@ from solver.dynamics.derived import dissipates, further_dissipation, kinematic_v
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.outputs.vectors import vector_prefixes
+from solver.outputs.vectors import fields_of_vectors, vector_prefixes
+from solver.spaces import FOURIER
 
 COLUMNS = {
     "energy": ("length^2/time^2", "half the mean square of the velocity without its mean"),
@@ -52,6 +53,10 @@ class Scales(Records):
     """
 
     name: ClassVar[str] = "scales"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
+
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return fields_of_vectors(equation)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         vector_prefixes(equation, self.name)

@@ -19,8 +19,8 @@ class Snapshots(StateFiles):
 
     A vector is one data set `(x, y, z, component)` whose components are labelled; every data set has its units. Costs
     the transforms of the quantities; no gather. With `coarsen` the values come from the modes of the coarser grid,
-    free of aliasing. Nothing is compressed by default: turbulence in full precision hardly shrinks, and the processes
-    write one after another.
+    free of aliasing; between walls these are two thirds of its points. Nothing is compressed by default: turbulence in
+    full precision hardly shrinks, and the processes write one after another.
 
     Args:
         coarsen: factor by which each axis has fewer points than the grid.

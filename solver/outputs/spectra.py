@@ -16,6 +16,7 @@ from solver.io import Axis, Column, RecordsLayout, RunDirectory
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.pictures import Recorded, View, save, spectra_figure
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Spectra(Records):
     """
 
     name: ClassVar[str] = "spectra"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         k = Axis(shell_wavenumbers(equation.grid), "1/length", "centre of the shell")

@@ -122,7 +122,11 @@ class Statistics(Output):
 
     def check(self, equation: AnyEquation) -> None:
         for name, source in self.sources.items():
-            source.check(equation)
+            try:
+                source.check(equation)
+            except ValueError as error:
+                others = "; between walls zonal-means has profiles" if equation.grid.walls else ""
+                raise ValueError(f"output.statistics.of: {error}{others}") from None
             taken = [column for column in layout_of(source, equation).columns if column in OWN]
             if taken:
                 raise ValueError(

@@ -16,6 +16,7 @@ from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.vectors import component_coefficients, components, vector_prefixes
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class StructureFunctions(Records):
     separations: tuple[int, ...] = ()
 
     name: ClassVar[str] = "structure-functions"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         require("orders", self.orders, "whole numbers of one or more", least=1)

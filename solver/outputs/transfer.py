@@ -18,6 +18,7 @@ from solver.dynamics.equation import Equation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Transfer(Records):
     """
 
     name: ClassVar[str] = "transfer"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         columns: dict[str, Column] = {}

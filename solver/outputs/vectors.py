@@ -27,6 +27,12 @@ def vector_prefixes(equation: AnyEquation, output: str, *, needed: bool = True) 
     return {name: f"{name}_" if i else "" for i, name in enumerate(names)}
 
 
+def fields_of_vectors(equation: AnyEquation) -> set[str]:
+    """The fields among the vectors; in place of a vector that is not a field, the first field."""
+    names = vector_prefixes(equation, "", needed=False)
+    return {name if name in equation.fields else equation.first_field for name in names}
+
+
 def has_density(equation: AnyEquation) -> bool:
     """True if the equation has a density."""
     return jax.eval_shape(lambda values: density_at_points(equation, values), equation.values_at_points()) is not None

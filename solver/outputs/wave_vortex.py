@@ -15,6 +15,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
+from solver.spaces import FOURIER
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class WaveVortex(Records):
     """
 
     name: ClassVar[str] = "wave-vortex"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         make = equation.report.parts

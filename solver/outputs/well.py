@@ -25,6 +25,7 @@ from solver.operators import Fields
 from solver.outputs.at_points import Selection, component_labels
 from solver.outputs.output import Run
 from solver.outputs.state_files import StateFolder
+from solver.spaces import FOURIER
 from solver.steppers.state import State
 
 PARTS = ("train", "valid", "test")
@@ -58,6 +59,7 @@ class Well(StateFolder):
     dataset: str = ""
 
     name: ClassVar[str] = "well"
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)  # the files call every side periodic
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,9 +88,9 @@ class Well(StateFolder):
         return Selection(self.fields, "float32")
 
     def check(self, equation: AnyEquation) -> None:
+        super().check(equation)
         if self.every_time is None:
             raise ValueError("output.well.every_time is missing: the times of a data set are its multiples")
-        _ = equation.space(equation.first_field).fourier  # the files call every side periodic
         self.selection.check(equation, "output.well")
 
     def check_times(self, end: float) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import density_at_points, density_name
+from solver.dynamics.derived import density_at_points, density_name, space_of_vector
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
@@ -32,9 +32,11 @@ class ZonalMeans(Records):
     name: ClassVar[str] = "zonal-means"
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
-        grid = equation.space(equation.first_field).fourier
+        grid = equation.grid
         if grid.dimensions == 1:
             raise ValueError("output zonal-means: one dimension; two or three are needed")
+        if not grid.periodic[0]:
+            raise ValueError("output zonal-means: the box ends along x; a periodic direction is needed")
         axes = {AXES[j]: Axis(grid.coordinates()[j].ravel(), "length") for j in range(1, grid.dimensions)}
         return RecordsLayout(
             axes, {name: Column(tuple(axes), units, f"{name}, mean over x") for name, units in _units(equation)}
@@ -55,7 +57,7 @@ class ZonalMeans(Records):
 def _derived(equation: AnyEquation, fields: Fields) -> Fields:
     """Vector fields at the points that are not fields of the equation."""
     vectors = {name: u for name, u in equation.report.vectors(fields).items() if name not in equation.fields}
-    return {name: equation.transform.inverse(u_hat) for name, u_hat in vectors.items()}
+    return {name: space_of_vector(equation, name).inverse(u_hat) for name, u_hat in vectors.items()}
 
 
 def _component_names(equation: AnyEquation, name: str) -> tuple[str, ...]:

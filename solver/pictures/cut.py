@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from solver.io import Snapshot
+from solver.walls.legendre import derivative_at_points, gauss_points
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,22 @@ class Cut:
         return self._read(name, self.index, component)
 
     def derivative(self, name: str, axis: int, component: int | None = None) -> np.ndarray:
-        """Derivative along an axis of the box, of the Fourier series; the derivative of the Nyquist mode is 0."""
-        points = list(self.snapshot.axes.values())[axis]
+        """Derivative along an axis of the box: of the Fourier series, where the derivative of the Nyquist mode is 0, or
+        between walls of the polynomial through all points."""
+        side, points = list(self.snapshot.axes.items())[axis]
         spacing = float(points[1] - points[0]) if len(points) > 1 else 1.0
         kept = self.index[axis]
-        if isinstance(kept, slice):
-            place = sum(isinstance(entry, slice) for entry in self.index[:axis])
-            return spectral_derivative(self.values(name, component), place, spacing)
+        place = sum(isinstance(entry, slice) for entry in self.index[:axis])
         along = (*self.index[:axis], slice(None), *self.index[axis + 1 :])
+        if side in self.snapshot.bounded and (across := _between_walls(points)) is not None:
+            made = np.tensordot(across[kept], self._read(name, along, component), axes=(-1, place))
+            return np.moveaxis(made, 0, place) if isinstance(kept, slice) else made
+        if isinstance(kept, slice):
+            return spectral_derivative(self.values(name, component), place, spacing)
         of_one = np.zeros(len(points))
         of_one[0] = 1.0
         column = spectral_derivative(of_one, 0, spacing)
         weights = column[(kept - np.arange(len(points))) % len(points)]
-        place = sum(isinstance(entry, slice) for entry in along[:axis])
         return np.tensordot(self._read(name, along, component), weights, axes=(place, 0))
 
     def gradient(self, name: str, component: int | None = None) -> list[np.ndarray]:
@@ -48,6 +52,14 @@ class Cut:
 
     def _read(self, name: str, index: tuple[Any, ...], component: int | None) -> np.ndarray:
         return self.snapshot.values(name, index if component is None else (*index, component))
+
+
+def _between_walls(points: np.ndarray) -> np.ndarray | None:
+    """The matrix of the derivative at Gauss–Legendre points, `(point, point)`; None for other points."""
+    height = float(points[0] + points[-1])
+    if not np.allclose(points, 0.5 * height * (1 + gauss_points(len(points))[0]), rtol=0, atol=1e-6 * height):
+        return None
+    return derivative_at_points(len(points)) * (2 / height)
 
 
 def spectral_derivative(values: np.ndarray, axis: int, spacing: float) -> np.ndarray:

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, shell_wavenumbers
+from solver.diagnostics.gradients import gradient_tensor
 from solver.diagnostics.points import at_places
 from solver.fft import resample
 from solver.grid import Fourier, Grid, Storage
-from solver.operators import hermitian, project_solenoidal, random_modes
+from solver.operators import curl, hermitian, project_solenoidal, random_modes
 from solver.spaces.space import SOLENOIDAL, Space
 
 TAIL = 0.1  # fraction of the shells up to k_max that form the tail
@@ -55,6 +56,12 @@ class FourierSpace(Space):
 
     def slopes(self) -> Sequence[np.ndarray]:
         return self.fourier.derivative_wavenumbers()
+
+    def gradient(self, u_hat: Array) -> Array:
+        return gradient_tensor(u_hat, self.fourier_transform)
+
+    def curl(self, u_hat: Array) -> Array:
+        return self.fourier_transform.inverse(curl(u_hat, self.fourier))
 
     def laplacian(self) -> Array:
         return -self.fourier.k_squared()

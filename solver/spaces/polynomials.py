@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.diagnostics.gradients import vorticity
 from solver.diagnostics.mode_sums import product, summed
 from solver.diagnostics.points import at_places
 from solver.fft import Transform, resample
@@ -175,6 +176,18 @@ class PolynomialSpace(Space):
 
     def slopes(self) -> Sequence[Any]:
         return [*self.wavenumbers(), None]
+
+    def gradient(self, u_hat: Array) -> Array:
+        slopes = self._slopes_of(self.series(u_hat))
+        u = self.at_points(slopes.reshape(-1, *slopes.shape[2:]))
+        return u.reshape(*slopes.shape[:2], *u.shape[1:])
+
+    def curl(self, u_hat: Array) -> Array:
+        return self.at_points(vorticity(self._slopes_of(self.series(u_hat))))
+
+    def _slopes_of(self, c: Array) -> Array:
+        """∂/∂x_j of polynomials, as polynomials `(j, component, …, n)`."""
+        return jnp.stack([*(1j * jnp.asarray(k) * c for k in self.wavenumbers()), self.across(c)])
 
     def across(self, c: Array) -> Array:
         """∂/∂z of polynomials, as polynomials."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,14 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.diagnostics.gradients import vorticity
 from solver.diagnostics.mode_sums import ModeSum, product, summed
 from solver.fft import Method, Transform, max_over_points
 from solver.grid import Grid, Modes, Storage
 from solver.spaces.field import Field
 
 SOLENOIDAL, ZERO_MEAN = "solenoidal", "zero_mean"  # what a field may declare; see `Space.as_declared`
+FOURIER, EVEN_POINTS = "Fourier modes of a periodic box", "points that count alike"  # what a space may offer
 
 
 class NotInSpace(ValueError):
@@ -194,6 +196,22 @@ class Space(eqx.Module):
         """For each direction the k of ∂ → i k, broadcasting against the modes; None where the derivative of a field
         does not lie in this space."""
 
+    def gradient(self, u_hat: Array) -> Array:
+        """∂u_i/∂x_j at the points `(j, i, x, y, z)`, from coefficients.
+
+        Raises:
+            NotInSpace: a space that does not know derivatives at the points.
+        """
+        raise NotInSpace(f"field {self.name}: derivatives at the points are not known of {self}")
+
+    def curl(self, u_hat: Array) -> Array:
+        """∇×u at the points, from coefficients of a vector: three components in 3-D, the one out of the plane in 2-D.
+
+        Raises:
+            NotInSpace: a space that does not know derivatives at the points.
+        """
+        return vorticity(self.gradient(u_hat))
+
     @abstractmethod
     def laplacian(self) -> Array:
         """∇² of each mode [1/length²]; zero in the padding."""
@@ -249,6 +267,17 @@ class Space(eqx.Module):
 
     # ---- what diagnostics and outputs ask -----------------------------------------------------------------------
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """Needs of outputs and forcings that it meets: `FOURIER` if it has a `fourier`, and `EVEN_POINTS` if it has no
+        `point_weights`."""
+        even = [EVEN_POINTS] if self.point_weights() is None else []
+        try:
+            _ = self.fourier
+        except NotInSpace:
+            return frozenset(even)
+        return frozenset([FOURIER, *even])
+
     @abstractmethod
     def random(self, key: Array) -> Array:
         """Coefficients of a random field, of mean square about one for each mode and component; of any devices the same
@@ -291,7 +320,7 @@ class Space(eqx.Module):
         Raises:
             NotInSpace: other modes.
         """
-        raise NotInSpace(f"field {self.name} is of {self}; Fourier modes of a periodic box are needed")
+        raise NotInSpace(f"field {self.name} is of {self}; {FOURIER} are needed")
 
     @property
     def fourier_transform(self) -> Transform:
@@ -321,3 +350,20 @@ class Space(eqx.Module):
         u = self.inverse(u_hat)
         made = self.forward(fn(u, *given))
         return made if largest is None else (made, max_over_points(largest(u, *given)))
+
+
+def refuse_lacking(spaces: Iterable[Space], needs: Sequence[str], who: str) -> None:
+    """Refuse what needs more than the spaces of fields offer: the one check of outputs and forcings.
+
+    Args:
+        spaces: spaces of the fields that it is about.
+        needs: `FOURIER`, `EVEN_POINTS`.
+        who: name of what needs them, for the message.
+
+    Raises:
+        ValueError: a space lacks one of the needs.
+    """
+    for space in spaces:
+        for need in needs:
+            if need not in space.offers:
+                raise ValueError(f"{who}: field {space.name} is of {space}; {need} are needed")

@@ -51,6 +51,14 @@ def antiderivative(count: int) -> np.ndarray:
     return made
 
 
+def derivative_at_points(count: int) -> np.ndarray:
+    """∂/∂ζ at the Gauss points of the polynomial through `count` values there, `(point, point)`."""
+    points, weights = gauss_points(count)
+    at = values(count, points)
+    made: np.ndarray = at @ derivative(count) @ (at * weights[:, None]).T
+    return made
+
+
 def modes_of(points: int) -> int:
     """Number of polynomials on so many points: the most for which N of products of two is exact, 2(points + 1)/3."""
     return 2 * (points + 1) // 3

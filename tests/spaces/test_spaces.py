@@ -143,7 +143,7 @@ def test_points_count_in_means_as_the_space_says():
     expected = np.mean(np.abs(start(x, z)) * (1 + 0.5 * np.cos(np.pi * z / 2)))
     np.testing.assert_allclose(equation.report.conserved_scales(state.field)["mass"], expected, rtol=1e-12)
     assert abs(expected / np.mean(np.abs(start(x, z))) - 1) > 0.01
-    with refused_in_one_line("output pdfs: field u is of cosine series along z, whose points do not count alike"):
+    with refused_in_one_line("output pdfs: field u is of cosine series along z; points that count alike are needed"):
         sw.outputs.PDFs().check(equation)
 
 
