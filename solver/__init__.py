@@ -66,7 +66,13 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         show_sharding as show_sharding,
     )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
-    from solver.reading import open_run as open_run, to_xarray as to_xarray
+    from solver.reading import (
+        mean_with_error as mean_with_error,
+        open_run as open_run,
+        to_xarray as to_xarray,
+        turbulence as turbulence,
+        wall_units as wall_units,
+    )
     from solver.spaces import Space as Space
     from solver.steppers import State as State, hand_over as hand_over, initial_state as initial_state
     from solver.written import Text as Text

@@ -44,6 +44,7 @@ from solver.diagnostics.probability import (
 )
 from solver.diagnostics.profiles import (
     fit_soliton as fit_soliton,
+    plane_mean as plane_mean,
     profile_around_peak as profile_around_peak,
     profile_radii as profile_radii,
     radial_profile as radial_profile,

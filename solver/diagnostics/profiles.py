@@ -107,6 +107,17 @@ def _golden(fn: Callable[[float], float], low: float, high: float) -> float:
 
 
 @partial(jax.jit, static_argnames="grid")
+def plane_mean(u: Array, grid: Grid) -> Array:
+    """Mean over all directions but the last of values at the points `(…, x, y, z)`: `(…, z)`, on every device.
+
+    In two dimensions it is the mean over x. One all-reduce of the means.
+    """
+    axes = tuple(range(-grid.dimensions, -1))
+    mean = lambda u: jnp.mean(u, axis=axes)  # noqa: E731
+    return over_auto_axes(mean, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(u)
+
+
+@partial(jax.jit, static_argnames="grid")
 def zonal_mean(u: Array, grid: Grid) -> Array:
     """Mean over x of values at the points `(…, x, y, z)`: `(…, y, z)`, on every device; two or three dimensions.
 

@@ -88,7 +88,9 @@ class Layout:
             return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
         axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
         if self.slabs > self.max_slabs:
-            more = " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 else ""
+            more = (
+                " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 and not self.walls else ""
+            )
             return (
                 f"{self.slabs} slabs of the grid {list(self.shape)}, which has {axes}; "
                 f"possible are 1 to {self.max_slabs}{more}"

@@ -22,6 +22,7 @@ from solver.outputs.spectra import Spectra as Spectra
 from solver.outputs.statistics import Statistics as Statistics
 from solver.outputs.structure_functions import StructureFunctions as StructureFunctions
 from solver.outputs.transfer import Transfer as Transfer
+from solver.outputs.vertical_profiles import VerticalProfiles as VerticalProfiles
 from solver.outputs.virial import Virial as Virial
 from solver.outputs.wave_vortex import WaveVortex as WaveVortex
 from solver.outputs.well import Well as Well

@@ -6,7 +6,7 @@ import jax
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import density_at_points
+from solver.dynamics.derived import density_at_points, space_of_vector
 from solver.operators import Fields
 
 AXES = "xyz"
@@ -31,6 +31,19 @@ def fields_of_vectors(equation: AnyEquation) -> set[str]:
     """The fields among the vectors; in place of a vector that is not a field, the first field."""
     names = vector_prefixes(equation, "", needed=False)
     return {name if name in equation.fields else equation.first_field for name in names}
+
+
+def vectors_at_points(equation: AnyEquation, fields: Fields) -> Fields:
+    """Vectors of the report at the points that are no fields of the equation."""
+    vectors = {name: u for name, u in equation.report.vectors(fields).items() if name not in equation.fields}
+    return {name: space_of_vector(equation, name).inverse(u_hat) for name, u_hat in vectors.items()}
+
+
+def component_names(equation: AnyEquation, name: str) -> tuple[str, ...]:
+    """Names of the components of a field, or of a vector of the report."""
+    if name in equation.fields:
+        return equation.space(name).component_names
+    return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
 
 
 def has_density(equation: AnyEquation) -> bool:

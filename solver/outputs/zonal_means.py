@@ -11,11 +11,11 @@ from jaxtyping import Array
 
 from solver.diagnostics import zonal_mean
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import density_at_points, density_name, space_of_vector
+from solver.dynamics.derived import density_at_points, density_name
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.outputs.vectors import AXES, has_density
+from solver.outputs.vectors import AXES, component_names, has_density, vectors_at_points
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,13 @@ class ZonalMeans(Records):
     def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         values = equation.to_physical(fields)
-        for name, u in {**values, **_derived(equation, fields)}.items():
+        for name, u in {**values, **vectors_at_points(equation, fields)}.items():
             if name in equation.fields and not equation.fields[name].real:
                 continue
             means = zonal_mean(u, equation.grid)
-            columns |= dict(zip(_component_names(equation, name), means, strict=True))
+            columns |= dict(zip(component_names(equation, name), means, strict=True))
         density = density_at_points(equation, values)
         return columns if density is None else {**columns, density_name(equation): zonal_mean(density, equation.grid)}
-
-
-def _derived(equation: AnyEquation, fields: Fields) -> Fields:
-    """Vector fields at the points that are not fields of the equation."""
-    vectors = {name: u for name, u in equation.report.vectors(fields).items() if name not in equation.fields}
-    return {name: space_of_vector(equation, name).inverse(u_hat) for name, u_hat in vectors.items()}
-
-
-def _component_names(equation: AnyEquation, name: str) -> tuple[str, ...]:
-    if name in equation.fields:
-        return equation.space(name).component_names
-    return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
 
 
 def _units(equation: AnyEquation) -> list[tuple[str, str]]:
@@ -73,6 +61,6 @@ def _units(equation: AnyEquation) -> list[tuple[str, str]]:
         if field.real:
             units += [(component, field.units) for component in equation.space(name).component_names]
     shapes = equation.field_shapes()
-    for name in jax.eval_shape(lambda fields: _derived(equation, fields), shapes):
-        units += [(component, "length/time") for component in _component_names(equation, name)]
+    for name in jax.eval_shape(lambda fields: vectors_at_points(equation, fields), shapes):
+        units += [(component, "length/time") for component in component_names(equation, name)]
     return units + ([(density_name(equation), "density")] if has_density(equation) else [])

@@ -8,8 +8,9 @@ from pathlib import Path
 from solver.io import Rows, read_snapshot
 from solver.pictures import Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import chosen_snapshots, draw_snapshots
+from solver.pictures.plane_panels import plane_panels
 
-TITLE = "means over windows of time, ± one standard deviation in time"
+TITLE, BANDS = "means over windows of time", ", ± one standard deviation in time"
 
 
 def draw_means(files: Iterable[Rows], folder: Path, view: View) -> list[Path]:
@@ -17,8 +18,11 @@ def draw_means(files: Iterable[Rows], folder: Path, view: View) -> list[Path]:
     made = []
     for file in files:
         recorded = Recorded.read_means(file)
-        figure = None if recorded is None else records_figure(recorded, view, TITLE)
-        if recorded is not None and figure is not None:
+        if recorded is None:
+            continue
+        title = TITLE if plane_panels(recorded) else TITLE + BANDS
+        figure = records_figure(recorded, view, title)
+        if figure is not None:
             made += save(figure, folder, f"statistics-{recorded.name}", view)
     return made
 

@@ -14,6 +14,7 @@ from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel, chosen_times, draw_band, draw_windows, time_colours
+from solver.pictures.plane_panels import plane_panels
 from solver.pictures.profiles import pdf_panel, profile_panel, structure_panel
 from solver.pictures.recorded import Recorded
 from solver.pictures.rounding import ROUND_OFF
@@ -55,6 +56,8 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
 
 def _panels(recorded: Recorded) -> list[MakePanel]:
     """The functions that draw the panels."""
+    if of_planes := plane_panels(recorded):
+        return of_planes
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
     arrays = [panel for name in drawn for panel in (_array(recorded, name), _compensated(recorded, name)) if panel]

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
         member_rows as member_rows,
         read_members as read_members,
     )
+    from solver.reading.fluctuations import (
+        mean_with_error as mean_with_error,
+        turbulence as turbulence,
+        wall_units as wall_units,
+    )
     from solver.reading.outcome import (
         JobStatus as JobStatus,
         RunStatus as RunStatus,

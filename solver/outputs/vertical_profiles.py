@@ -1,0 +1,95 @@
+"""vertical-profiles.h5: means over planes, against the last direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from solver.diagnostics import plane_mean
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.derived import space_of_vector
+from solver.io import Axis, Column, RecordsLayout
+from solver.operators import Fields
+from solver.outputs.records import Records
+from solver.outputs.vectors import AXES, component_names, vector_prefixes, vectors_at_points
+
+
+@dataclass(frozen=True)
+class VerticalProfiles(Records):
+    """Means over planes z = constant (lines y = constant in two dimensions), between walls or in a periodic box.
+
+    Of all components A, B of real fields, and of a velocity that is no field: the mean `A`, its derivative across the
+    planes `A_slope`, the means `A_B` of products of two and `A_A_A` of cubes; of each field F the mean of the square of
+    its gradient, `F_gradient_square`, and of each vector V the flux of ½|V|² across the planes, `V_transport`.
+    Stresses, variances, skewness and the budget of the turbulent energy follow from their means over time:
+    `sw.turbulence(statistics)`. Costs inverse transforms of the fields and of their gradients, and an all-reduce of the
+    means.
+
+    Source: Pope, Turbulent Flows (2000), chapter 7.
+    """
+
+    name: ClassVar[str] = "vertical-profiles"
+
+    def layout(self, equation: AnyEquation) -> RecordsLayout:
+        grid = equation.grid
+        if grid.dimensions == 1:
+            raise ValueError("output vertical-profiles: one dimension; two or three are needed")
+        if not _fields(equation):
+            raise ValueError(f"output vertical-profiles: {equation.name} has no real field; one is needed")
+        axis, columns = AXES[grid.dimensions - 1], [*_columns(equation)]
+        names = [name for name, _, _ in columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"output vertical-profiles: two columns {twice!r}; other names of fields are needed")
+        axes = {axis: Axis(grid.coordinates()[-1].ravel(), "length", "distance from the lower wall" * bool(grid.walls))}
+        return RecordsLayout(axes, {name: Column((axis,), units, text) for name, units, text in columns})
+
+    def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        vectors = equation.report.vectors(fields)
+        at_points = {**equation.to_physical(fields), **vectors_at_points(equation, fields)}
+        parts: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
+        for name in _fields(equation):
+            u, own = at_points[name], component_names(equation, name)
+            slopes = space_of_vector(equation, name).gradient(fields[name] if name in fields else vectors[name])
+            parts |= dict(zip(own, u, strict=True))
+            columns |= {f"{one}_slope": slope for one, slope in zip(own, slopes[-1], strict=True)}
+            columns[f"{name}_gradient_square"] = jnp.sum(slopes**2, axis=(0, 1))
+            if _is_vector(equation, name):
+                columns[f"{name}_transport"] = u[-1] * jnp.sum(u**2, axis=0) / 2
+        columns |= parts | {f"{a}_{b}": parts[a] * parts[b] for a, b in combinations_with_replacement(parts, 2)}
+        columns |= {f"{a}_{a}_{a}": part**3 for a, part in parts.items()}
+        means = plane_mean(jnp.stack([*columns.values()]), equation.grid)
+        return dict(zip(columns, means, strict=True))
+
+
+def _fields(equation: AnyEquation) -> dict[str, str]:
+    """Units of the real fields, and of the vectors of the report that are no fields, by name."""
+    fields = {name: field.units for name, field in equation.fields.items() if field.real}
+    vectors = vector_prefixes(equation, "vertical-profiles", needed=False)
+    return {**dict.fromkeys(vectors, "length/time"), **fields}
+
+
+def _is_vector(equation: AnyEquation, name: str) -> bool:
+    return name not in equation.fields or equation.fields[name].rank == "vector"
+
+
+def _columns(equation: AnyEquation) -> Iterator[tuple[str, str, str]]:
+    """Name, units and description of each column."""
+    names: dict[str, str] = {}
+    for field, units in _fields(equation).items():
+        names |= dict.fromkeys(component_names(equation, field), units)
+        yield f"{field}_gradient_square", "", f"|grad {field}|^2, mean over planes"
+        if _is_vector(equation, field):
+            yield f"{field}_transport", "", f"flux of |{field}|^2/2 across planes"
+    for name, units in names.items():
+        yield name, units, f"{name}, mean over planes"
+        yield f"{name}_slope", "", f"derivative of {name} across planes, mean over them"
+        yield f"{name}_{name}_{name}", "", f"{name}^3, mean over planes"
+    for a, b in combinations_with_replacement(names, 2):
+        yield f"{a}_{b}", "", f"{a} {b}, mean over planes"

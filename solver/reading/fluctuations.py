@@ -1,0 +1,194 @@
+"""Turbulence from means over planes and time: stresses, skewness, the energy budget, wall units, errors of means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solver.config import nearest
+from solver.walls.legendre import derivative_at_points, gauss_points, values
+
+SLOPE, SQUARE = "_slope", "_gradient_square"
+WALLS = ("lower", "upper")
+
+
+def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "velocity") -> Any:
+    """Fluctuations about the means of `[output.vertical-profiles]`: stresses, skewness, the budget of ½⟨|u'|²⟩.
+
+    With A' = A − ⟨A⟩ of each component A, ⟨⟩ the mean over planes and over time, and U_i = ⟨u_i⟩ of the vector u:
+    covariances ⟨A'B'⟩ are called `A_B`, means `A`, standard deviations `A_rms`, ⟨A'³⟩/⟨A'²⟩^(3/2) `A_skewness`. Of u:
+
+        kinetic_energy       ½⟨u_i'u_i'⟩
+        production           −⟨u_i'w'⟩ ∂U_i/∂z
+        transport            −∂/∂z ½⟨w'u_i'u_i'⟩
+        viscous_diffusion    ν ∂²/∂z² ½⟨u_i'u_i'⟩
+        dissipation          ν⟨∂_j u_i' ∂_j u_i'⟩
+        rest                 dissipation less the three before it: −∂⟨w'p'⟩/∂z, buoyancy, forces, ∂/∂t
+
+    Args:
+        profiles: dataset of one window, `run.statistics["vertical-profiles"].isel(t=-1)`, or of the mean of several; or
+            of a single time, `run.records["vertical-profiles"].isel(t=-1)`.
+        viscosity: ν [length²/time]; without it the budget is left out.
+        vector: the velocity u.
+
+    Returns:
+        A dataset against the last direction. Derivatives are taken of the polynomial, or in a periodic box of the
+        Fourier series, through the points.
+
+    Raises:
+        KeyError: no such vector was recorded.
+        ValueError: several times; or points that are neither even nor Gauss–Legendre points.
+    """
+    axis = _axis(profiles)
+    z = np.asarray(profiles[axis])
+    means = {name.removesuffix(SLOPE): np.asarray(profiles[name.removesuffix(SLOPE)]) for name in _slopes(profiles)}
+    covariance = lambda a, b: np.asarray(profiles[f"{a}_{b}"]) - means[a] * means[b]  # noqa: E731
+    pairs = [(a, b) for a in means for b in means if f"{a}_{b}" in profiles]
+    made: dict[str, np.ndarray] = {**means, **{f"{a}_{b}": covariance(a, b) for a, b in pairs}}
+    for name, mean in means.items():
+        variance = np.maximum(made[f"{name}_{name}"], 0)
+        third = np.asarray(profiles[f"{name}_{name}_{name}"]) - 3 * mean * variance - mean**3
+        made[f"{name}_rms"] = np.sqrt(variance)
+        made[f"{name}_skewness"] = _ratio(third, variance**1.5)
+    if viscosity is not None:
+        made |= _energy_budget(profiles, vector, means, made, z, viscosity)
+    kept = {name: ((axis,), column, _about(profiles, name)) for name, column in made.items()}
+    return type(profiles)(kept, {axis: profiles[axis]})
+
+
+def _energy_budget(
+    profiles: Any, vector: str, means: dict[str, np.ndarray], made: dict[str, np.ndarray], z: np.ndarray, nu: float
+) -> dict[str, np.ndarray]:
+    """Terms of the budget of ½⟨u_i'u_i'⟩."""
+    u = [name for name in means if name in {f"{vector}_{axis}" for axis in "xyz"}]
+    if not u:
+        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in means})}")
+    w = u[-1]
+    across = lambda a: made[f"{a}_{w}"]  # noqa: E731
+    energy = np.sum([made[f"{a}_{a}"] for a in u], axis=0) / 2
+    square = 2 * energy + sum(means[a] ** 2 for a in u)
+    flux = np.asarray(profiles[f"{vector}_transport"]) - means[w] * square / 2
+    flux = flux - np.sum([means[a] * across(a) for a in u], axis=0)
+    slopes = {a: np.asarray(profiles[f"{a}{SLOPE}"]) for a in u}
+    of_mean = sum(slope**2 for slope in slopes.values())
+    budget = {
+        "production": -sum(across(a) * slopes[a] for a in u),
+        "transport": -derivative(flux, z),
+        "viscous_diffusion": nu * derivative(derivative(energy, z), z),
+        "dissipation": nu * (np.asarray(profiles[f"{vector}{SQUARE}"]) - of_mean),
+    }
+    gained = budget["production"] + budget["transport"] + budget["viscous_diffusion"]
+    return {"kinetic_energy": energy, **budget, "rest": budget["dissipation"] - gained}
+
+
+def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> Any:
+    """Friction velocity u_τ = (ν |∂U/∂z|)^½ at each wall, Re_τ = u_τ H/(2ν), and the distance of the points from it.
+
+    Args:
+        profiles: as of `turbulence`, between walls.
+        viscosity: ν [length²/time].
+        along: component whose mean is sheared at the walls.
+
+    Returns:
+        A dataset along `wall`, lower and upper: `friction_velocity`, `friction_reynolds` and `wall_distance` of the
+        points [ν/u_τ]. A profile U of `turbulence` in wall units is U/u_τ, a stress ⟨u'w'⟩/u_τ².
+
+    Raises:
+        KeyError: no such component was recorded.
+        ValueError: the points are not those between walls.
+    """
+    axis = _axis(profiles)
+    z = np.asarray(profiles[axis])
+    if f"{along}{SLOPE}" not in profiles:
+        names = [name.removesuffix(SLOPE) for name in _slopes(profiles)]
+        raise KeyError(f"{along!r} was not recorded{nearest(along, names)}")
+    speed = np.sqrt(viscosity * np.abs(at_walls(np.asarray(profiles[f"{along}{SLOPE}"]), z)))
+    height = z[0] + z[-1]
+    distance = np.stack([z, height - z]) * speed[:, None] / viscosity
+    made = {
+        "friction_velocity": (("wall",), speed, {"long_name": "friction velocity"}),
+        "friction_reynolds": (("wall",), speed * height / (2 * viscosity), {"long_name": "friction Reynolds number"}),
+        "wall_distance": (("wall", axis), distance, {"long_name": "distance from the wall in wall units"}),
+    }
+    return type(profiles)(made, {"wall": list(WALLS), axis: profiles[axis]})
+
+
+def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
+    points, weights = _gauss(z)
+    coefficients = (np.asarray(profile) * weights) @ values(len(z), points)
+    return np.asarray(coefficients @ values(len(z), np.array([-1.0, 1.0])).T)
+
+
+def derivative(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """∂/∂z of a profile: of the polynomial through Gauss–Legendre points, or of a Fourier series through even ones."""
+    steps = np.diff(z)
+    if np.allclose(steps, steps[0], rtol=1e-6):
+        k = 2 * np.pi * np.fft.rfftfreq(len(z), steps[0])
+        k[-1] *= len(z) % 2  # the Nyquist mode has no derivative at the points
+        return np.asarray(np.fft.irfft(1j * k * np.fft.rfft(profile), len(z)))
+    _gauss(z)
+    return np.asarray(derivative_at_points(len(z)) @ profile * 2 / (z[0] + z[-1]))
+
+
+def mean_with_error(t: Any, values_at_t: Any, after: float = 0.0) -> tuple[float, float]:
+    """Mean over time of a column, and the standard error of this mean, whose values are correlated in time.
+
+    The variance of the mean is (1/T) ∫ C(s) ds of the autocovariance C, summed over blocks of growing length until
+    doubling them changes it no more than its own uncertainty: the largest σ²_b/n over lengths b with at least 16 blocks
+    (Flyvbjerg & Petersen). Too few independent values give an error that is too small.
+
+    Args:
+        t: times; not equally spaced ones count by the time up to their neighbours.
+        values_at_t: values at these times.
+        after: times before it are left out, while the flow settles.
+
+    Raises:
+        ValueError: fewer than 32 times are left.
+
+    Source: Flyvbjerg & Petersen, J. Chem. Phys. 91 (1989) 461.
+    """
+    t, column = np.asarray(t, float), np.asarray(values_at_t, float)
+    chosen = t >= after
+    t, column = t[chosen], column[chosen]
+    if len(t) < 2 * FEWEST_BLOCKS:
+        raise ValueError(f"{len(t)} times from t = {after:g} on: {2 * FEWEST_BLOCKS} or more are needed")
+    weights = np.gradient(t)
+    mean, error = float(np.average(column, weights=weights)), 0.0
+    while len(column) >= FEWEST_BLOCKS:
+        spread = np.average((column - np.average(column, weights=weights)) ** 2, weights=weights)
+        error = max(error, float(np.sqrt(spread / (len(column) - 1))))
+        even = len(column) // 2 * 2
+        pairs, sizes = column[:even].reshape(-1, 2), weights[:even].reshape(-1, 2)
+        column, weights = np.average(pairs, weights=sizes, axis=1), sizes.sum(axis=1)
+    return mean, error
+
+
+FEWEST_BLOCKS = 16
+
+
+def _axis(profiles: Any) -> str:
+    axes = [str(name) for name in profiles.dims]
+    if len(axes) != 1:
+        raise ValueError(f"profiles along {', '.join(axes) or 'nothing'}: profiles at one time are needed, .isel(t=-1)")
+    return axes[0]
+
+
+def _slopes(profiles: Any) -> list[str]:
+    return [str(name) for name in profiles.data_vars if str(name).endswith(SLOPE)]
+
+
+def _gauss(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    points, weights = gauss_points(len(z))
+    if not np.allclose(2 * z / (z[0] + z[-1]) - 1, points, atol=1e-5):
+        raise ValueError(f"{len(z)} places that are no Gauss–Legendre points: a direction between walls is needed")
+    return points, weights
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def _about(profiles: Any, name: str) -> dict[str, Any]:
+    return dict(profiles[name].attrs) if name in profiles else {}
