@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,6 @@ from solver.spaces.polynomials import Polynomials, PolynomialSpace
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import AtSlope, Rigid, walls_from
-from solver.written.wall_lines import read_wall_line
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
@@ -41,7 +41,12 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
 def _of_text(equation: Any) -> dict[str, dict[str, Any]]:
     """The conditions that a text says, as a run file would, by field and wall."""
     found: dict[str, dict[str, Any]] = {}
-    for line in map(read_wall_line, () if equation.text is None else equation.text.wall_lines):
+    grid = equation.grid
+    for line in () if equation.text is None else equation.text.walls:
+        if grid.walls and line.along not in ("", grid.walls, "z"):
+            raise ValueError(f"{line.text}: {grid.walls} is needed, the direction across the walls")
+        if grid.walls and line.height and not math.isclose(line.height, grid.lengths[-1], rel_tol=1e-9):
+            raise ValueError(f"{line.text}: the walls are at 0 and {grid.lengths[-1]:g}, and not at {line.height:g}")
         if line.axis not in ("", equation.grid.walls or line.axis):
             raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
         if line.side in found.setdefault(line.field, {}):

@@ -218,6 +218,8 @@ class _Writer:
             return self.all(arguments[1]).each(lambda entry: Call("cause", (arguments[0], entry)))
         if name == "where":
             return self.chosen(node)
+        if name == "div" and isinstance(inner := arguments[0], Call) and inner.function == "grad":
+            return self.call(Call("lap", inner.arguments, place=node.place))
         if hasattr(self, f"_{name}"):
             return getattr(self, f"_{name}")(*map(self.all, arguments))  # type: ignore[no-any-return]
         if name in ("lap", "inverse_lap") and arguments[1:]:
@@ -269,6 +271,9 @@ class _Writer:
 
     def _trans(self, of: Components) -> Components:
         return Components(2, {(i, j): of.entries[(j, i)] for i, j in of.entries})
+
+    def _trace(self, of: Components) -> Components:
+        return Components(0, {(): plus(of.entries[(i, i)] for i in self.axes)})
 
     def _sym(self, of: Components) -> Components:
         half = lambda i, j: plus((of.entries[(i, j)], of.entries[(j, i)]))  # noqa: E731

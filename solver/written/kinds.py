@@ -98,6 +98,7 @@ RULES = {
     ),
     "outer": Rule(lambda d, a, b: 2 if a == b == 1 else None, "two vectors are"),
     **dict.fromkeys(("trans", "sym"), Rule(lambda d, of: of if of == 2 else None, "a tensor is")),
+    "trace": Rule(lambda d, of: 0 if of == 2 else None, "a tensor is"),
     **dict.fromkeys(("real", "imag"), Rule(lambda d, of: of, "")),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -12,12 +13,13 @@ from solver.written.canonical import canonical, canonical_table
 from solver.written.energies import names_of_squares
 from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
+from solver.written.lifts import without_lifts
 from solver.written.obstacles import WORD, called, scalars, without_penalties
 from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
-from solver.written.wall_lines import apart, read_wall_line
+from solver.written.wall_lines import WallLine, apart, read_wall_line
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
 FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
@@ -121,6 +123,7 @@ class Text:
         self._take_wall_lines()
         object.__setattr__(self, "functions", _with_stand_ins(self.functions))
         self._check_whole_fields()
+        self._leave_out_lifts()
         self._define_values()
         for name in TABLES:
             given = getattr(self, name)
@@ -147,12 +150,29 @@ class Text:
 
     def _take_wall_lines(self) -> None:
         """Put the lines that say what a field meets at a wall apart from the equations."""
-        lines, walls = apart([self.write] if isinstance(self.write, str) else self.write)
-        object.__setattr__(self, "write", tuple(lines))
+        equations, walls = apart([self.write] if isinstance(self.write, str) else self.write)
+        object.__setattr__(self, "write", tuple(equations))
         object.__setattr__(self, "wall_lines", (*self.wall_lines, *walls))
-        for wall in map(read_wall_line, self.wall_lines):
+        if any(wall.along == "z" for wall in self.walls):  # in a plane x, z the second direction is called y here
+            upwards = lambda text: re.sub(r"\bez\b", "up", text) if isinstance(text, str) else text  # noqa: E731
+            object.__setattr__(self, "write", tuple(map(upwards, equations)))
+            object.__setattr__(self, "define", {name: upwards(text) for name, text in dict(self.define).items()})
+        for wall in self.walls:
             if wall.field not in dict(self.fields):
                 raise WrittenError(f"{wall.text}: {wall.field!r} is no field{nearest(wall.field, dict(self.fields))}")
+
+    @property
+    def walls(self) -> list[WallLine]:
+        """Conditions of fields at the walls, from the text."""
+        return [read_wall_line(line, dict(self.define)) for line in self.wall_lines]
+
+    def _leave_out_lifts(self) -> None:
+        """Leave out the terms with `lift`, and the unknowns that occur in them alone."""
+        words = {name: _word(name, function) for name, function in dict(self.functions).items()}
+        lines, define, unknowns = without_lifts(self.write, dict(self.define), dict(self.unknowns), words)
+        object.__setattr__(self, "write", tuple(lines))
+        object.__setattr__(self, "define", define)
+        object.__setattr__(self, "unknowns", unknowns)
 
     def _check_whole_fields(self) -> None:
         """Refuse names of functions of whole fields that are no functions."""

@@ -35,7 +35,7 @@ OF_LENGTH = {  # powers of length that an operator brings
     **dict.fromkeys(("grad", "div", "curl", "perp", "dx", "dy", "dz"), -1),
     "lap": -2, "inverse_lap": 2, "helmholtz": 2,
 }  # fmt: skip
-ALIKE = ("explicit", "conj", "real", "imag", "trans", "sym", "abs", "min", "max", "mean", "integ")
+ALIKE = ("explicit", "conj", "real", "imag", "trans", "sym", "trace", "abs", "min", "max", "mean", "integ")
 LARGEST_DENOMINATOR = 12
 
 

@@ -47,6 +47,7 @@ ALGEBRA = {
     "outer": Word("outer(u, v)", 2, 2),
     "trans": Word("trans(T)"),
     "sym": Word("sym(T): (T + trans(T))/2"),
+    "trace": Word("trace(T): T_ii"),
     "conj": Word("conj(f)"),
     "real": Word("real(f)"),
     "imag": Word("imag(f)"),
@@ -69,6 +70,7 @@ REMARKS = {
     ),
     "cause": Word("cause(name, term)", 2, 2),
     "integ": Word("integ(p), in a gauge: integ(p) = 0"),
+    "lift": Word("lift(tau), of Dedalus: zero, since fields meet their conditions by themselves", 1, 2),
 }
 ALONG = ("mean", "lap", "inverse_lap")  # may name the axes that they act along
 OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do

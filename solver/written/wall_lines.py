@@ -1,21 +1,23 @@
-"""Lines of a text that say what a field meets at a wall: `u(bottom) = 0`, `T(top) = 1`, `dz(b)(top) = -1`."""
+"""Lines of a text that say what a field meets at a wall: `u(bottom) = 0`, `T(top) = 1`, `dz(b)(top) = -1`.
+
+Places may be written as Dedalus does, `u(z=0) = 0` and `u(z=Lz) = 0`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from solver.written.parse import read_expression
 from solver.written.tree import Name, Negative, Node, Number, Product, Quotient, WrittenError
 
 SIDES = {"bottom": "lower", "top": "upper"}
-PLACE = re.compile(r"\(\s*(bottom|top)\s*\)")
-LINE = re.compile(
-    r"\s*(?:d(?P<axis>[xyz])\(\s*(?P<of>\w+)\s*\)|(?P<name>\w+))\(\s*(?P<side>bottom|top)\s*\)\s*=(?P<right>.*)"
-)
-FORMS = "u(bottom) = 0, T(top) = 1 or dz(T)(top) = 0 is needed"
+WHERE = r"\(\s*(?:(?P<side>bottom|top)|(?P<along>[xyz])\s*=(?P<height>[^()=]+))\s*\)"
+PLACE = re.compile(rf"[\w)]\s*{WHERE}\s*=")
+LINE = re.compile(rf"\s*(?:d(?P<axis>[xyz])\(\s*(?P<of>\w+)\s*\)|(?P<name>\w+))\s*{WHERE}\s*=(?P<right>.*)")
+FORMS = "u(bottom) = 0, T(top) = 1, T(z=0) = 1 or dz(T)(top) = 0 is needed"
 
 
 class WallLine(NamedTuple):
@@ -27,6 +29,8 @@ class WallLine(NamedTuple):
         axis: axis of the derivative that is given, `x`, `y` or `z`; empty if the value is given.
         number: the value, or the slope.
         text: the line.
+        along: `x`, `y` or `z` of a place such as `z=Lz`; empty of `bottom` and `top`.
+        height: the number there.
     """
 
     field: str
@@ -34,6 +38,8 @@ class WallLine(NamedTuple):
     axis: str
     number: float
     text: str
+    along: str = ""
+    height: float = 0.0
 
 
 def apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -41,38 +47,53 @@ def apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     equations: list[str] = []
     walls: list[str] = []
     for line in lines:
-        (walls if PLACE.search(line) else equations).append(line)
+        (walls if isinstance(line, str) and PLACE.search(line) else equations).append(line)
     return equations, walls
 
 
-def read_wall_line(line: str) -> WallLine:
+def read_wall_line(line: str, define: Mapping[str, str]) -> WallLine:
     """A condition at a wall.
 
+    Args:
+        line: its text.
+        define: definitions of the text, which may name numbers.
+
     Raises:
-        WrittenError: another form, or a right-hand side that is no number.
+        WrittenError: another form, or a side or a place that is no number.
     """
     match = LINE.fullmatch(line)
     if match is None:
         raise WrittenError(f"{line.strip()}: at a wall {FORMS}")
     node = read_expression(match["right"], {})
-    number = _number(node)
+    number = _number(node, define)
     if number is None:
-        raise node.place.error(f"at a wall {FORMS}, with a number; walls= of the equation takes a parameter")
-    return WallLine(match["of"] or match["name"], SIDES[match["side"]], match["axis"] or "", number, line.strip())
+        raise node.place.error(f"at a wall {FORMS}, with a number or a definition; walls= takes a parameter")
+    height = 0.0
+    if match["along"]:
+        place = read_expression(match["height"], {})
+        found = _number(place, define)
+        if found is None:
+            raise place.place.error('at a wall a number is needed, or a definition: define = { Lz = "1" }')
+        height = found
+    side = SIDES[match["side"]] if match["side"] else "upper" if height else "lower"
+    field, axis = match["of"] or match["name"], match["axis"] or ""
+    return WallLine(field, side, axis, number, line.strip(), match["along"] or "", height)
 
 
-def _number(node: Node) -> float | None:
+def _number(node: Node, define: Mapping[str, str]) -> float | None:
     match node:
         case Number(value) if value.imag == 0:
             return float(value.real)
         case Name("pi"):
             return math.pi
+        case Name(name) if name in define:
+            others = {other: text for other, text in define.items() if other != name}
+            return _number(read_expression(define[name], {}), others)
         case Negative(of):
-            return None if (inner := _number(of)) is None else -inner
+            return None if (inner := _number(of, define)) is None else -inner
         case Product(left, right) | Quotient(left, right):
-            sides = _number(left), _number(right)
-            if None in sides:
+            a, b = _number(left, define), _number(right, define)
+            if a is None or b is None:
                 return None
-            a, b = sides
-            return a * b if isinstance(node, Product) else a / b  # type: ignore[operator]
+            return a * b if isinstance(node, Product) else a / b
     return None

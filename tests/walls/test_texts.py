@@ -168,11 +168,44 @@ def test_conditions_may_be_lines_of_the_text(make_grid):
         np.testing.assert_array_equal(change, given.nonlinear(state, 0.0)[name])
 
 
+DEDALUS = [  # examples/ivp_2d_rayleigh_benard of Dedalus 3.0
+    "trace(grad_u) + tau_p = 0",
+    "dt(b) - kappa*div(grad_b) + lift(tau_b2) = - u@grad(b)",
+    "dt(u) - nu*div(grad_u) + grad(p) - b*ez + lift(tau_u2) = - u@grad(u)",
+    "b(z=0) = Lz", "u(z=0) = 0", "b(z=Lz) = 0", "u(z=Lz) = 0",
+    "integ(p) = 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_the_lines_of_dedalus(make_grid, dimensions):
+    """With its tau terms, as they stand: N and L of `rayleigh-benard`, in a plane x, z and in three dimensions."""
+    shape, lengths = {2: ((12, 17), (4.0, 1.0)), 3: ((12, 6, 17), (4.0, 3.0, 1.0))}[dimensions]
+    grid = make_grid(shape, 1, lengths=lengths, walls="xyz"[dimensions - 1])
+    unknowns = {name: "scalar" for name in ("p", "tau_p", "tau_b1", "tau_b2")}
+    unknowns |= {"tau_u1": "vector", "tau_u2": "vector"}
+    define = {"Lz": "1", "grad_u": "grad(u) + ez*lift(tau_u1)", "grad_b": "grad(b) + ez*lift(tau_b1, -1)"}
+    theirs = sw.write(DEDALUS, {"b": "scalar", "u": "vector"}, unknowns, define)(grid, kappa=1e-3, nu=2e-3)
+    ours = sw.equations.RayleighBenard(grid, 5e5, 2.0, walls={"temperature": walls.Value(1.0, 0.0)})
+    u, b = (ours.space(name).random(jax.random.key(0)) for name in ("velocity", "temperature"))
+    mine, known = {"u": u, "b": b}, {"velocity": u, "temperature": b}
+    for made, wanted in [
+        (theirs.nonlinear(mine, 0.0), ours.nonlinear(known, 0.0)),
+        (theirs.linear().apply(mine), ours.linear().apply(known)),
+    ]:
+        for name, other in {"u": "velocity", "b": "temperature"}.items():
+            np.testing.assert_allclose(made[name], wanted[other], atol=1e-13 * float(jnp.abs(made[name]).max()))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("b(z=0) = c", "with a number or a definition"),
+        ("b(z=Lz) = 0", "at a wall a number is needed, or a definition: define = "),
+        ("b(z=2) = 0", "the walls are at 0 and 6.28319, and not at 2"),
+        ("b(x=0) = 0", "z is needed, the direction across the walls"),
         ("b(bottom) = c", "with a number"),
-        ("b(bottom) + dz(b)(bottom) = 0", r"T\(top\) = 1 or dz\(T\)\(top\) = 0 is needed"),
+        ("b(bottom) + dz(b)(bottom) = 0", r"T\(z=0\) = 1 or dz\(T\)\(top\) = 0 is needed"),
         ("q(bottom) = 0", "'q' is no field"),
         ("dx(b)(bottom) = 0", "the derivative dz, across the walls"),
         ("b(top) = 1", "a second condition of b"),
