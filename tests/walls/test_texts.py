@@ -250,3 +250,24 @@ def test_high_derivatives_and_means_that_no_mode_has_are_refused(make_grid):
         sw.write(["dt(b) = lap(b) - lap(lap(b))"], {"b": "scalar"})(grid, walls={"b": walls.Value()})
     with pytest.raises(ValueError, match="slopes at both walls are needed"):
         sw.write(["dt(b) = lap(b)"], {"b": "scalar"}, means={"b": 0})(grid, walls={"b": walls.Value()})
+
+
+def test_means_along_axes_and_of_products(make_grid):
+    grid = make_grid((12, 23), 1, lengths=(2.0, 1.0), walls="y")
+    x, z = grid.coordinates()
+    terms = "mean(b*c, x) + 2*mean(b*c, y) + mean(b*b)*c + (c - mean(c, x))*b + dy(mean(b*c, x)) + mean(c, y)"
+    of = dict.fromkeys(("b", "c"), walls.Value())
+    equation = sw.write([f"dt(b) = lap(b) + {terms}", "dt(c) = lap(c)"], dict.fromkeys(of, "scalar"))(grid, walls=of)
+    values = {"b": z * (1 - z) * (1 + np.cos(np.pi * x)), "c": z * (1 - z) * (1 + z) * (2 - np.cos(np.pi * x))}
+    fields = {name: equation.space(name).forward(jnp.asarray(u)[None]) for name, u in values.items()}
+    # ⟨(1 + cos)(2 − cos)⟩ = 3/2 and ⟨(1 + cos)²⟩ = 3/2 over x; ∫z²(1−z)²(1+z) = 1/20, ∫z²(1−z)² = 1/30, ∫z(1−z²) = 1/4
+    b, c = values.values()
+    product, slope = z**2 * (1 - z) ** 2 * (1 + z), 2 * z - 3 * z**2 - 4 * z**3 + 5 * z**4
+    expected = (
+        1.5 * product + (1 + np.cos(np.pi * x)) * (2 - np.cos(np.pi * x)) / 10 + 0.05 * c
+        + (c - 2 * z * (1 - z**2)) * b + 1.5 * slope + (2 - np.cos(np.pi * x)) / 4
+    )  # fmt: skip
+    space = equation.space("b")
+    np.testing.assert_allclose(
+        equation.nonlinear(fields, 0.0)["b"], space.forward(jnp.asarray(expected)[None]), atol=1e-13
+    )
