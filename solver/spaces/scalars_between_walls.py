@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.spaces.polynomials import FieldBetweenWalls, times
-from solver.walls.conditions import AtSlope, Walls
-from solver.walls.scalar_modes import Wall, lifting, scalar_modes
+from solver.walls.conditions import Walls
+from solver.walls.scalar_modes import Wall, lifting, lifting_is_linear, scalar_modes
 
 
 class ScalarModes(eqx.Module):
@@ -74,7 +74,7 @@ class ScalarSpace(FieldBetweenWalls):
 
     @property
     def lifting_diffuses(self) -> bool:  # type: ignore[override]
-        return all(isinstance(side, AtSlope) for side in self.walls)  # a parabola; else it is linear
+        return not lifting_is_linear(*(side.pair(0.5 * self.height) for side in self.walls))  # but a parabola
 
     def gives_values(self) -> list[bool]:
         return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]

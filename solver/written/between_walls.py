@@ -99,9 +99,7 @@ def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Tex
         strange = [plan.without_slots(part) for node in (*by_scalar.values(), *plan.inner) for part in _strange(node)]
         if not strange:
             return tried, Plan(plan.inner, plan.products, by_scalar)
-    raise WrittenError(
-        f"{unicode(strange[0])}: between walls products, their derivatives and their means are known"
-    )
+    raise WrittenError(f"{unicode(strange[0])}: between walls products, their derivatives and their means are known")
 
 
 def _strange(node: Node) -> list[Node]:

@@ -137,6 +137,8 @@ def test_conditions_that_do_not_fit_are_refused(make_grid):
         "a value, a slope or robin": {"c": walls.NoSlip()},
         r"moving = \[1.0, 2.0\]: 1 number": {"c": walls.Value(), "velocity": walls.Moving(upper=[1.0, 2.0])},
         "would feed": {"c": walls.Robin((1.0, 1.0, 0.0), (1.0, 1.0, 0.0))},
+        "slope = c/b is needed": {"c": walls.Robin((1e-17, -1.0, 0.0), (1.0, 1.0, 0.0))},
+        "value = c/a is needed": {"c": walls.Robin((1.0, -1.0, 0.0), (1.0, 1e-30, 0.0))},
     }
     for message, of in given.items():
         with pytest.raises(ValueError, match=message):
@@ -271,3 +273,30 @@ def test_means_along_axes_and_of_products(make_grid):
     np.testing.assert_allclose(
         equation.nonlinear(fields, 0.0)["b"], space.forward(jnp.asarray(expected)[None]), atol=1e-13
     )
+
+
+def test_zero_diffusion_needs_walls_that_ask_for_nothing(make_grid):
+    grid = make_grid((12, 17), 1, walls="y")
+    fluid = lambda kappa, of: sw.equations.OldroydB(grid, stress_diffusivity=kappa, walls={"stress": of})  # noqa: E731
+    for of in (walls.Value(), walls.Slope(1.0, 0.0), walls.Robin((1.0, -1.0, 0.0), (1.0, 1.0, 0.0))):
+        fluid(0.1, of)
+        with pytest.raises(ValueError, match=r"stress does not diffuse.* slope = 0.0 at both walls"):
+            fluid(0.0, of)
+    fluid(0.0, walls.Slope())
+    with pytest.raises(ValueError, match="free-slip at both walls"):
+        sw.equations.NavierStokes(grid, 0.0)
+
+
+@pytest.mark.parametrize("a", [1e-14, 1e-9, 1e-3])
+def test_mixtures_that_are_nearly_slopes(make_grid, a):
+    """κT'' of a parabola with fluxes through both walls, whose lifting must not have a mean of 1/a."""
+    grid, (below, above) = make_grid((17,), 1, lengths=(2.0,), walls="x"), (0.3, 0.5)
+    z = jnp.asarray(grid.coordinates()[0])
+    parabola = -below * z + (above + below) * z**2 / 4  # T' = −0.3 and 0.5 at the walls
+    at = [0.0, float(-below * 2 + (above + below))]
+    of = walls.Robin((a, -1.0, below + a * at[0]), (a, 1.0, above + a * at[1]))
+    equation = sw.write(["dt(c) = 0.1*lap(c)"], {"c": "scalar"})(grid, walls={"c": of})
+    fields = equation.from_physical({"c": parabola[None]})
+    np.testing.assert_allclose(equation.to_physical(fields)["c"][0], parabola, atol=1e-12)
+    change = equation.linear().apply(fields)["c"] + equation.nonlinear(fields, 0.0)["c"]
+    np.testing.assert_allclose(equation.space("c").inverse_of_change(change)[0], 0.1 * 0.4, rtol=1e-9)
