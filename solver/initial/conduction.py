@@ -24,8 +24,8 @@ class Conduction(Initial):
     """The profile at rest that the conditions at the walls have, and noise that vanishes there.
 
     It is linear between two values, and between moving walls. The noise is Gaussian along the walls, of every mode that
-    is kept, and sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without an initial field start so, without
-    noise.
+    is kept, and sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without
+    an initial field start so, without noise.
 
     Args:
         amplitude: root mean square of the noise of a scalar [units of the field].
