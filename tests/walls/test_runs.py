@@ -67,7 +67,7 @@ def test_a_run_continues_with_its_bits_and_is_drawn_and_read(run_file, tmp_path)
     with xarray.open_dataset(tmp_path / "whole" / "snapshots" / "step-00000010.h5", engine="h5netcdf") as snapshot:
         heights = sw.Grid((16, 17), (2.0, 1.0), walls="y", mesh=sw.device_mesh([0])).coordinates()[1].ravel()
         np.testing.assert_array_equal(snapshot["y"], heights)
-    assert not list((tmp_path / "whole" / "snapshots").glob("*.hdf"))  # an image of VTK has even points
+    assert len(list((tmp_path / "whole" / "snapshots").glob("*.hdf"))) == 2
     for start in ("whole", "whole/snapshots/step-00000010.h5"):
         starts_from(tmp_path / start, whole)
 
