@@ -61,7 +61,7 @@ def points_path(folder: Path, grid: Grid) -> Path:
 
 
 def write_points(folder: Path, grid: Grid) -> None:
-    """Write the places of all points between walls in single precision, if their file is missing; first process only."""
+    """Write the places of all points, in single precision, unless their file is there; first process only."""
     path = points_path(folder, grid)
     if path.exists():
         return

@@ -36,6 +36,10 @@ class ScalarModes(eqx.Module):
         pairs = (walls.lower.pair(half), walls.upper.pair(half))
         return _scalar_modes(grid.layout.retained[-1], half, *sides, *pairs, grid.dtype)
 
+    def bytes_on_one(self, devices: int) -> int:
+        """Bytes on each device, of which every one has all."""
+        return int(sum(v.nbytes for v in (self.modes, self.rates, self.lifting)))
+
 
 @lru_cache(maxsize=32)
 def _scalar_modes(
