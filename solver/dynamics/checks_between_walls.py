@@ -29,16 +29,17 @@ def check_between_walls(equation: Any) -> None:
                 f"equation {equation.name}: (−∇²)^p times {unicode(coefficient)} between walls: 0 is needed, since "
                 "diffusion, ∇², is known there alone"
             )
-    for name, coefficient in linear.diffusion.items():
-        value = constant(coefficient, numbers)
+    for name in equation.fields:
+        value = constant(linear.diffusion.get(name, ZERO), numbers)
         if value is not None and value < 0:
             raise ValueError(
                 f"equation {equation.name}: diffusion {float(value):.4g} of {name}: zero or more is needed"
             )
-    for name in equation.fields:
-        if linear.diffusion.get(name, ZERO) == ZERO:
+        if value is not None and value == 0 and not equation.walls[name].are_natural:
+            free = "free-slip" if equation.walls[name].of_velocity else "slope = 0.0"
             raise ValueError(
-                f"equation {equation.name}: {name} does not diffuse, so that it cannot meet a condition at a wall"
+                f"equation {equation.name}: {name} does not diffuse, so that it cannot meet a condition at a wall: "
+                f"{free} at both walls is needed, which sets nothing there"
             )
     _refuse_columns(equation)
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 
+from solver.grid import Grid
 from solver.spaces import Space
 from solver.spaces.field import Field
 from solver.spaces.flows_between_walls import StokesModes, StokesSpace
-from solver.spaces.polynomials import Polynomials, PolynomialSpace
+from solver.spaces.polynomials import FieldBetweenWalls, Polynomials, PolynomialSpace
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import AtSlope, Rigid, walls_from
+from solver.written.wall_lines import apart, read_wall_line
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
@@ -112,8 +116,12 @@ def modes_between_walls(equation: Any) -> dict[str, Any] | None:
     """The modes of each field, by name, whose arrays are arguments of compiled programs; None in a periodic box."""
     if not equation.grid.walls:
         return None
-    kinds = {name: StokesModes if field.solenoidal else ScalarModes for name, field in equation.fields.items()}
-    return {name: kind.on(equation.grid.as_real, equation.walls[name]) for name, kind in kinds.items()}
+    return {name: _modes(field, equation.grid, equation.walls[name]) for name, field in equation.fields.items()}
+
+
+def _modes(field: Field, grid: Grid, walls: Walls) -> StokesModes | ScalarModes:
+    kind = StokesModes if field.solenoidal else ScalarModes
+    return kind.on(grid.as_real, walls)
 
 
 def _constant(leaf: Any) -> Any:
@@ -130,6 +138,30 @@ def space_between_walls(equation: Any, name: str) -> Space:
         name, field, equation.grid, equation.method,
         polynomials=Polynomials.on(equation.grid), walls=equation.walls[name], own=modes,
     )  # fmt: skip
+
+
+def with_conditions(space: FieldBetweenWalls, grid: Grid, walls: Walls) -> FieldBetweenWalls:
+    """The space of the same field on another grid of the box, or under other conditions."""
+    made = _modes(space.field, grid, walls)
+    return replace(space, grid=grid, walls=walls, own=made, polynomials=Polynomials.on(grid))
+
+
+def walls_of_run(table: Mapping[str, Any], equation: Any) -> dict[str, Walls]:
+    """The conditions of an equation's fields in another run of it, from the run file of that run.
+
+    Raises:
+        ValueError: the run file has no conditions of a field.
+    """
+    lines = table["equation"].get("write", ())
+    _, of_text = apart([lines] if isinstance(lines, str) else lines)
+    given = {name: conditions for name, conditions in table.get("walls", {}).items() if name in equation.fields}
+    stub = SimpleNamespace(
+        grid=equation.grid, fields=equation.fields, name=equation.name, walls=given,
+        text=SimpleNamespace(walls=[read_wall_line(line, table["equation"].get("define", {})) for line in of_text]),
+    )  # fmt: skip
+    found = checked_walls(stub)
+    assert found is not None
+    return found
 
 
 def space_of_products(equation: Any) -> PolynomialSpace:

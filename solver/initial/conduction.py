@@ -24,8 +24,8 @@ class Conduction(Initial):
     """The profile at rest that the conditions at the walls have, and noise that vanishes there.
 
     It is linear between two values, and between moving walls. The noise is Gaussian along the walls, of every mode that
-    is kept, and sin(πz/H) across them; it has no mean. Fields between walls without an initial field start so, without
-    noise.
+    is kept, and sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without
+    an initial field start so, without noise.
 
     Args:
         amplitude: root mean square of the noise of a scalar [units of the field].
@@ -60,7 +60,8 @@ class Conduction(Initial):
         if field.rank == "vector" or _is_zero(self.amplitude):
             return whole
         z, height = grid.coordinates()[-1], grid.lengths[-1]  # type: ignore[index]
-        across = jnp.asarray(np.sqrt(2) * np.sin(np.pi * z / height), grid.dtype)
+        halves = 1 if grid.dimensions > 1 else 2  # which has no mean by itself
+        across = jnp.asarray(np.sqrt(2) * np.sin(halves * np.pi * z / height), grid.dtype)
         return whole + self.amplitude * across * self._along(grid, jax.random.key(0) if key is None else key)
 
     def _profile(self, grid: Grid) -> Array:

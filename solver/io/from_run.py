@@ -16,7 +16,8 @@ from jaxtyping import Array
 from solver.config import GridSection
 from solver.diagnostics import mean_square
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.start_changes import warn_of_changes
+from solver.dynamics.spaces_between_walls import walls_of_run, with_conditions
+from solver.dynamics.start_changes import shares_removed, warn_of_changes
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.initial.initial import Initial
@@ -27,8 +28,10 @@ from solver.io.fields import read_field
 from solver.io.hdf5 import dataset, read_hdf5
 from solver.io.manifest import CheckpointError, list_checkpoints, read_manifest, step_of
 from solver.io.snapshots import variables_in
-from solver.spaces import FourierSpace
+from solver.spaces import FourierSpace, Space
 from solver.spaces.field import RANKS, Field
+from solver.spaces.polynomials import FieldBetweenWalls
+from solver.walls import Walls
 
 
 class FromRun(Initial):
@@ -56,16 +59,19 @@ class FromRun(Initial):
     step: int | None = eqx.field(static=True, default=None)
     field: str | None = eqx.field(static=True, default=None)
     keep_time: bool = eqx.field(static=True, default=False)
+    between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # walls: an equation, and its field
 
     name: ClassVar[str] = "run"
     ranks: ClassVar[tuple[str, ...]] = RANKS
     traceable: ClassVar[bool] = False
 
+    def __check_init__(self) -> None:
+        object.__setattr__(self, "between", None)
+
     def check(self, equation: AnyEquation, field: str) -> None:
-        source, grid = self._source(), equation.space(field).fourier
-        source.refuse_other_box(grid)
-        components = source.components(self.field or field)
-        needed = len(equation.space(field).component_names)
+        source, space = self._source(), equation.space(field)
+        source.refuse_other_box(equation.grid if equation.grid.walls else space.fourier)
+        components, needed = source.components(self.field or field), source.needed_components(space)
         if components != needed:
             raise ValueError(f"path: {source.path}: {self.field or field} has {components} components; {needed} needed")
         source.refuse_complex(self.field or field, equation.fields[field])
@@ -76,7 +82,10 @@ class FromRun(Initial):
         return [f"{self.field}: from {source.path}, t = {source.t:.6g}, on {shape}"]
 
     def for_equation(self, equation: Any, field: str) -> FromRun:
-        return FromRun(self.path, self.step, self.field or field, self.keep_time)
+        made = FromRun(self.path, self.step, self.field or field, self.keep_time)
+        if equation.grid.walls:
+            object.__setattr__(made, "between", (equation, field))
+        return made
 
     def checkpoint(self, *, whole: bool = False) -> _Source:
         """The checkpoint that it starts from; checked if `whole`, which is collective.
@@ -96,6 +105,8 @@ class FromRun(Initial):
         source.refuse_other_box(grid)
         source.refuse_complex(self.field, field)
         its_grid = source.grid_like(grid)
+        if self.between is not None:
+            return self._between_walls(source, its_grid)
         theirs = source.coefficients(self.field, its_grid)
         ours = resample(theirs, its_grid, grid)
         whole = mean_square(theirs, its_grid)
@@ -103,6 +114,19 @@ class FromRun(Initial):
         warn_of_changes({self.field: {"beyond": lost}}, {self.field: FourierSpace(self.field, field, grid)})
         is_filtered = (its_grid.shape, its_grid.dealias) == (grid.shape, grid.dealias)
         return Transform(grid).inverse(_before_filter(ours, grid) if is_filtered else ours)
+
+    def _between_walls(self, source: _Source, its_grid: Grid) -> Array:
+        """Values at the points between walls: their modes, under their conditions, then on this grid."""
+        equation, name = self.between
+        ours = equation.space(name)
+        walls = source.walls_of(equation, name, self.field or name)
+        there, here = (with_conditions(ours, grid, walls) for grid in (its_grid, equation.grid))
+        theirs = source.between_walls(self.field or name, there)
+        made = there.resampled(theirs, here)
+        whole, kept = there.whole_square(theirs), here.whole_square(made)
+        lost = jnp.where(whole > 0, 1 - kept / jnp.where(whole > 0, whole, 1), 0)
+        warn_of_changes({name: {"beyond": lost}}, {name: ours})
+        return here.inverse(made)
 
     def _source(self, *, whole: bool = False) -> _Source:
         path = Path(self.path)
@@ -146,6 +170,7 @@ class _Source:
     shape: tuple[int, ...]
     lengths: tuple[float, ...]
     dealias: str
+    walls: str | None
 
     def rounding(self) -> float:
         """Tolerance of its lengths, relative to them."""
@@ -156,6 +181,9 @@ class _Source:
         mine = tuple(map(float, grid.lengths))  # type: ignore[arg-type]
         if len(mine) != len(self.lengths) or not np.allclose(mine, self.lengths, rtol=self.rounding()):
             raise ValueError(f"path: {self.path}: its box is {list(self.lengths)}, this one {list(mine)}")
+        if self.walls != grid.walls:
+            box = {True: "periodic", False: "between walls"}
+            raise ValueError(f"path: {self.path}: its box is {box[self.walls is None]}, this one {box[not grid.walls]}")
 
     def refuse_complex(self, name: str, field: Field) -> None:
         """Raises ValueError where a field of the other run is complex and is to start a real one."""
@@ -166,12 +194,24 @@ class _Source:
     def grid_like(self, grid: Grid) -> Grid:
         """Its grid, on the devices and in the precision of another."""
         try:
-            return Grid(self.shape, self.lengths, self.dealias, grid.precision, grid.real, grid.mesh)
+            return Grid(self.shape, self.lengths, self.dealias, grid.precision, grid.real, grid.mesh, self.walls)
         except ValueError as error:
             raise ValueError(f"path: {self.path}: {error}") from None
 
     def components(self, name: str) -> int:
         """Number of components of a field; raises ValueError where there is no such field."""
+        raise NotImplementedError
+
+    def needed_components(self, space: Space) -> int:
+        """Number of components that it must have to start a field of a space."""
+        raise NotImplementedError
+
+    def walls_of(self, equation: Any, field: str, name: str) -> Walls:
+        """Conditions of a field of an equation that its own field of this name meets."""
+        raise NotImplementedError
+
+    def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
+        """Coefficients of a field in a space of its own grid and conditions."""
         raise NotImplementedError
 
     def is_real(self, name: str) -> bool:
@@ -186,6 +226,7 @@ class _Source:
 @dataclass(frozen=True)
 class _Checkpoint(_Source):
     arrays: dict[str, Any]
+    table: dict[str, Any]  # of its run file
 
     @classmethod
     def open(cls, path: Path) -> _Checkpoint:
@@ -195,14 +236,25 @@ class _Checkpoint(_Source):
             raise ValueError(f"path: {error}") from None
         table = tomllib.loads(manifest["run_file"])
         section = GridSection.read(table["grid"], "grid")
-        if section.walls:
-            raise ValueError(f"path: {path} is of a run between walls; one of a periodic box is needed")
         arrays = {name: entry for name, entry in manifest["arrays"].items() if name.startswith("field/")}
         lengths = section.length_values
-        return cls(path, float(manifest["t"]), section.shape, lengths, str(section.dealias), arrays)
+        dealias = str(section.dealias)
+        return cls(path, float(manifest["t"]), section.shape, lengths, dealias, section.walls, arrays, table)
 
     def components(self, name: str) -> int:
         return int(self._entry(name)["shape"][0])
+
+    def needed_components(self, space: Space) -> int:
+        return space.stored_components
+
+    def walls_of(self, equation: Any, field: str, name: str) -> Walls:
+        given = self.table.get("walls", {})
+        named = {**given, **({field: given[name]} if name in given else {})}
+        return walls_of_run({**self.table, "walls": named}, equation)[field]
+
+    def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
+        stored = load_array(self.path, self._entry(name), self._storage(name), space.grid)
+        return stored.astype(space.grid.complex_dtype)
 
     def is_real(self, name: str) -> bool:
         entry, storage = self._entry(name), self._storage(name)
@@ -243,14 +295,18 @@ class _Snapshot(_Source):
         try:
             with read_hdf5(path) as file:
                 sides = [dataset(file, axis)[:] for axis in "xyz" if axis in file]
-                if bounded := [axis for axis in "xyz" if axis in file and not file[axis].attrs.get("periodic", True)]:
-                    raise ValueError(f"it ends along {bounded[0]}; all points of a periodic box are needed")
+                bounded = [axis for axis in "xyz" if axis in file and not file[axis].attrs.get("periodic", True)]
+                walls = "xyz"[len(sides) - 1]
+                if bounded not in ([], [walls]):
+                    raise ValueError(f"it ends along {bounded[0]}; all points of a box are needed")
                 shape = tuple(len(side) for side in sides)
                 lengths = tuple(float(side[1]) * len(side) for side in sides)
+                lengths = (*lengths[:-1], float(sides[-1][0] + sides[-1][-1])) if bounded else lengths
                 shapes = {name: dataset(file, name).shape for name in variables_in(file)}
                 on_grid = {name: whole for name, whole in shapes.items() if whole[: len(shape)] == shape}
                 eps = max(float(np.finfo(side.dtype).eps) for side in sides)
-                return cls(path, float(file.attrs["time"]), shape, lengths, "none", on_grid, eps)
+                rule, between = ("two-thirds", walls) if bounded else ("none", None)
+                return cls(path, float(file.attrs["time"]), shape, lengths, rule, between, on_grid, eps)
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"path: {path} is no snapshot: {error}") from None
 
@@ -263,6 +319,21 @@ class _Snapshot(_Source):
         if name not in self.datasets:
             raise ValueError(f"path: {self.path} has no field {name}; it has {', '.join(self.datasets)}")
         return math.prod(self.datasets[name][len(self.shape) :])
+
+    def needed_components(self, space: Space) -> int:
+        return len(space.component_names)
+
+    def walls_of(self, equation: Any, field: str, name: str) -> Walls:
+        walls: Walls = equation.walls[field]  # whose values are checked where the run starts
+        return walls
+
+    def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
+        self.components(name)
+        values = read_field(self.path, name, space.grid)
+        made = space.forward(values)
+        spaces = {space.name: space}
+        warn_of_changes(shares_removed({space.name: values}, {space.name: made}, spaces), spaces)
+        return made
 
     def is_real(self, name: str) -> bool:
         return name in self.datasets

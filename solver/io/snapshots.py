@@ -22,7 +22,7 @@ from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal, stored_dataset
 from solver.io.host import host_copy
 from solver.io.manifest import step_of
 from solver.io.subgrid import AXES, Subgrid
-from solver.io.vtkhdf import update_series, write_vtkhdf
+from solver.io.vtkhdf import update_series, write_points, write_vtkhdf
 
 COMPONENT = "component"  # name of the axis of components, the last one of a data set
 BODIES = "bodies"  # name of the quantity that is 1 in a body and 0 in the fluid
@@ -168,8 +168,7 @@ def _write(
     partial = partial_path(path)
     companion = path.with_suffix(".hdf")
     whole = all(v.shape[: grid.dimensions] == grid.physical_shape for v in held.values())
-    # an image of VTK has points of one spacing
-    for_paraview = for_paraview and grid.dimensions > 1 and whole and not grid.walls
+    for_paraview = for_paraview and grid.dimensions > 1 and whole
     try:
         with agreement.together():
             if is_first():
@@ -180,6 +179,8 @@ def _write(
             _write_slabs(partial, held)
         with agreement.together():
             if is_first():
+                if for_paraview and grid.walls:
+                    write_points(path.parent, grid)
                 if for_paraview:
                     write_vtkhdf(partial_path(companion), path.name, list(held), grid)
                 seal(partial)

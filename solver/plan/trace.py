@@ -62,8 +62,8 @@ def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Esti
     for call in calls:
         counts[call.forward] += call.batch // of_one
     summed = _bytes(state.statistics) // layout.devices
-    held = (state.field, state.history, getattr(equation, "between", None))  # with the modes between walls
-    state_bytes = _bytes(held) // layout.devices + summed
+    further = summed + _bytes_of_modes(equation)
+    state_bytes = _bytes((state.field, state.history)) // layout.devices + further
     return Estimate(
         slabs=layout.slabs,
         pencils=layout.pencils,
@@ -79,7 +79,7 @@ def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Esti
         exchanged_bytes=sum(call.exchanged_bytes for call in calls),
         exchange_precision=equation.method.precision,
         state_bytes=state_bytes,
-        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + summed,
+        peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + further,
         advice=_advice(grid),
     )
 
@@ -101,10 +101,14 @@ def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: li
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
     prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
     coefficients = jax.eval_shape(prepare, sealed(equation), state, dt)
-    held = _bytes((state.history, coefficients, getattr(equation, "between", None))) + (
-        1 + stepper.stages_held
-    ) * _bytes(state.field)
+    held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
+
+
+def _bytes_of_modes(equation: AnyEquation) -> int:
+    """Bytes of the modes between walls on one device; 0 in a periodic box."""
+    modes = (getattr(equation, "between", None) or {}).values()
+    return sum(of_field.bytes_on_one(equation.grid.layout.devices) for of_field in modes)
 
 
 def _bytes(tree: Any) -> int:

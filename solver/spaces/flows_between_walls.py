@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 from solver.grid import Grid
-from solver.mesh import split_axes, whole_on_each
+from solver.mesh import split_axes
 from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, times
 from solver.spaces.space import SOLENOIDAL
 from solver.walls.conditions import Rigid, Walls
@@ -40,41 +41,86 @@ class StokesModes(eqx.Module):
     def on(cls, grid: Grid, walls: Walls) -> StokesModes:
         return _stokes_modes(grid, tuple(isinstance(side, Rigid) for side in walls))  # type: ignore[arg-type]
 
+    def bytes_on_one(self, devices: int) -> int:
+        """Bytes on each of so many devices, which share the matrices and the eigenvalues."""
+        split = sum(v.size * v.dtype.itemsize for v in (*self.poloidal, self.rates)) // devices
+        return int(split + self.toroidal.nbytes + self.lifting.nbytes)
+
 
 @lru_cache(maxsize=8)
 def _stokes_modes(grid: Grid, rigid: tuple[bool, bool]) -> StokesModes:
-    count, half, horizontal = grid.layout.retained[-1], 0.5 * float(grid.lengths[-1]), grid.horizontal  # type: ignore[index]
-    assert horizontal is not None
-    of_scalars = scalar_modes(count, *(VALUE if one else SLOPE for one in rigid))
-    k = np.sqrt(sum(np.asarray(k, float) ** 2 for k in horizontal.wavenumbers()))
-    k = np.broadcast_to(k, horizontal.spectral_shape)
-    kept = np.broadcast_to(horizontal.mode_weights() > 0, k.shape)
-    layout = _Parts(count, rigid)
-    columns = k.shape[-1] if grid.dimensions == 2 else (k.shape[-1] + 1) // 2  # |kx|
-    half_k, half_kept = k[..., :columns], kept[..., :columns]
-    poloidal = [np.zeros((*half_k.shape, size, size)) for size in layout.sizes]
-    rates = np.zeros((grid.dimensions - 1, *k.shape, count))
-    known = {0.0: layout.mean_flow(*of_scalars)}
-    for kappa in np.unique(np.round(half_k[half_kept & (half_k > 0)] * half, 12)):
-        known[float(kappa)] = stokes_modes(count, float(kappa), rigid)
-    for at in zip(*np.nonzero(half_kept), strict=True):
-        for part, (squares, z) in enumerate(known[float(np.round(half_k[at] * half, 12))]):
-            poloidal[part][(*at, slice(None), slice(0, z.shape[1]))] = z
-            first = layout.offsets[part]
-            for place in {at, (*at[:-1], -at[-1] % k.shape[-1])} if grid.dimensions == 3 else {at}:
-                rates[(0, *place, slice(first, first + len(squares)))] = squares / half**2
-    if grid.dimensions == 3:
-        rates[1, ..., : len(of_scalars[0])] = np.where(kept[..., None], of_scalars[0] / half**2, 0)
-    holds = rates > 0
-    if not any(rigid):  # a flow that is the same from wall to wall is a mode
-        holds[(0,) * (k.ndim + 2)] = True
-        holds[1:, ..., 0] |= kept
-    rates = np.where(holds, rates + (k**2)[..., None], 0)
-    toroidal = np.pad(of_scalars[1], [(0, 0), (0, count - of_scalars[1].shape[1])])
+    made = _Made(grid, rigid)
+    poloidal = (_split(grid, (*made.half, size, size), 0, made.poloidal(i)) for i, size in enumerate(made.parts.sizes))
     at_walls = [(1.0, 0.0) if one else (0.0, 1.0) for one in rigid]
-    cast = lambda v: np.asarray(v, grid.dtype)  # noqa: E731
-    split = lambda v, lead: _split(cast(v), grid, lead)  # noqa: E731
-    return StokesModes(tuple(split(z, 0) for z in poloidal), cast(toroidal), split(rates, 1), cast(lifting(*at_walls)))
+    small = (np.asarray(v, grid.dtype) for v in (made.toroidal, lifting(*at_walls)))
+    return StokesModes(
+        tuple(poloidal), next(small), _split(grid, (grid.dimensions - 1, *made.k.shape, made.count), 1, made.rates),
+        next(small),
+    )  # fmt: skip
+
+
+class _Made:
+    """Stokes modes of the wavenumbers that the devices of this process hold, each made once, a part of ky at a time.
+
+    In two dimensions there is one part, all of kx.
+    """
+
+    def __init__(self, grid: Grid, rigid: tuple[bool, bool]) -> None:
+        assert grid.horizontal is not None
+        self.count, self.height, self.rigid = grid.layout.retained[-1], 0.5 * float(grid.lengths[-1]), rigid  # type: ignore[index]
+        self.of_scalars = scalar_modes(self.count, *(VALUE if one else SLOPE for one in rigid))
+        self.parts, self.dimensions = _Parts(self.count, rigid), grid.dimensions
+        wavenumbers = (np.asarray(k, float) ** 2 for k in grid.horizontal.wavenumbers())
+        self.k = np.broadcast_to(np.sqrt(sum(wavenumbers)), grid.horizontal.spectral_shape)
+        self.kept = np.broadcast_to(grid.horizontal.mode_weights() > 0, self.k.shape)
+        columns = self.k.shape[-1] if grid.dimensions == 2 else (self.k.shape[-1] + 1) // 2  # |kx|
+        self.half = (*self.k.shape[:-1], columns)
+        self.known: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {0.0: self.parts.mean_flow(*self.of_scalars)}
+
+    @property
+    def toroidal(self) -> np.ndarray:
+        """Modes of scalars `(polynomial, mode)`, empty where there are fewer."""
+        return np.pad(self.of_scalars[1], [(0, 0), (0, self.count - self.of_scalars[1].shape[1])])
+
+    def poloidal(self, part: int) -> Callable[[Any], np.ndarray]:
+        """The function of a part of ky that gives Z of one part by symmetry."""
+        return lambda rows: self._poloidal(part, rows)
+
+    def _poloidal(self, part: int, rows: Any) -> np.ndarray:
+        size = self.parts.sizes[part]
+        made = np.zeros((*self.k[rows].shape[:-1], self.half[-1], size, size))
+        for at, kappa in self._wavenumbers(rows):
+            z = self._modes(kappa)[part][1]
+            made[(*at, slice(None), slice(0, z.shape[1]))] = z
+        return made
+
+    def rates(self, rows: Any) -> np.ndarray:
+        """Eigenvalues of a part of ky `(component, …, n)`."""
+        k, kept = self.k[rows], self.kept[rows]
+        made = np.zeros((self.dimensions - 1, *k.shape, self.count))
+        for at, kappa in self._wavenumbers(rows):
+            for first, (squares, _) in zip(self.parts.offsets, self._modes(kappa), strict=True):
+                for place in {at, (*at[:-1], -at[-1] % k.shape[-1])} if self.dimensions == 3 else {at}:
+                    made[(0, *place, slice(first, first + len(squares)))] = squares / self.height**2
+        if self.dimensions == 3:
+            own = self.of_scalars[0] / self.height**2
+            made[1, ..., : len(own)] = np.where(kept[..., None], own, 0)
+        holds = made > 0
+        if not any(self.rigid):  # a flow that is the same from wall to wall is a mode
+            holds[0, ..., 0] |= kept & (k == 0)
+            holds[1:, ..., 0] |= kept
+        return np.where(holds, made + (k**2)[..., None], 0)
+
+    def _wavenumbers(self, rows: Any) -> Iterator[tuple[Any, float]]:
+        """The places of the stored |kx| and ky of a part, and κ."""
+        k, kept = (values[rows][..., : self.half[-1]] for values in (self.k, self.kept))
+        for at in zip(*np.nonzero(kept), strict=True):
+            yield at, float(np.round(k[at] * self.height, 12))
+
+    def _modes(self, kappa: float) -> list[tuple[np.ndarray, np.ndarray]]:
+        if kappa not in self.known:
+            self.known[kappa] = stokes_modes(self.count, kappa, self.rigid)
+        return self.known[kappa]
 
 
 class _Parts:
@@ -94,13 +140,18 @@ class _Parts:
         return [(rates[~is_odd], modes[::2][:, ~is_odd]), (rates[is_odd], modes[1::2][:, is_odd])]
 
 
-def _split(values: np.ndarray, grid: Grid, lead: int) -> Any:
-    """An array whose first axis after `lead` others is split as ky is; NumPy's where no devices are known."""
+def _split(grid: Grid, shape: tuple[int, ...], lead: int, part: Callable[[Any], np.ndarray]) -> Any:
+    """An array whose axis after `lead` others is split as ky is; each process makes the parts of its own devices.
+
+    Where no devices are known nothing is made: zeros that take no memory have its shape.
+    """
     if not isinstance(grid.mesh, Mesh):
-        return values
+        return np.broadcast_to(np.zeros((), grid.dtype), shape)
     spec = PartitionSpec(*[None] * lead, split_axes(grid.mesh)[0]) if grid.dimensions == 3 else PartitionSpec()
     with jax.ensure_compile_time_eval():
-        return whole_on_each(values, NamedSharding(grid.mesh, spec))
+        return jax.make_array_from_callback(
+            shape, NamedSharding(grid.mesh, spec), lambda index: part(index[lead]).astype(grid.dtype)
+        )
 
 
 class StokesSpace(FieldBetweenWalls):

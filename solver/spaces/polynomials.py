@@ -219,10 +219,13 @@ class PolynomialSpace(Space):
         return (weights * len(weights)).astype(self.grid.dtype)
 
     def mean_modes(self, axes: Sequence[int] = ()) -> Array:
-        if axes:
-            return super().mean_modes(axes)
-        first = jnp.arange(self.modes.spectral_shape[-1]) == 0
-        return jnp.broadcast_to(self._uniform_along_walls() & first, self.modes.spectral_shape)
+        chosen, kept = axes or range(self.grid.dimensions), jnp.asarray(self._is_stored())
+        for axis in chosen:
+            if axis == self.grid.dimensions - 1:
+                kept = kept & (jnp.arange(self.modes.spectral_shape[-1]) == 0)
+            else:
+                kept = kept & (jnp.asarray(self.wavenumbers()[axis]) == 0)
+        return jnp.broadcast_to(kept, self.modes.spectral_shape)
 
     def means(self, u_hat: Array) -> Array:
         return self.means_of_polynomials(self.series(u_hat))

@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.spaces.polynomials import FieldBetweenWalls, times
-from solver.walls.conditions import AtSlope, Walls
-from solver.walls.scalar_modes import Wall, lifting, scalar_modes
+from solver.walls.conditions import Walls
+from solver.walls.scalar_modes import Wall, lifting, lifting_is_linear, scalar_modes
 
 
 class ScalarModes(eqx.Module):
@@ -35,6 +35,10 @@ class ScalarModes(eqx.Module):
         sides = (walls.lower.wall(half, -1), walls.upper.wall(half, 1))
         pairs = (walls.lower.pair(half), walls.upper.pair(half))
         return _scalar_modes(grid.layout.retained[-1], half, *sides, *pairs, grid.dtype)
+
+    def bytes_on_one(self, devices: int) -> int:
+        """Bytes on each device, of which every one has all."""
+        return int(sum(v.nbytes for v in (self.modes, self.rates, self.lifting)))
 
 
 @lru_cache(maxsize=32)
@@ -74,7 +78,7 @@ class ScalarSpace(FieldBetweenWalls):
 
     @property
     def lifting_diffuses(self) -> bool:  # type: ignore[override]
-        return all(isinstance(side, AtSlope) for side in self.walls)  # a parabola; else it is linear
+        return not lifting_is_linear(*(side.pair(0.5 * self.height) for side in self.walls))  # but a parabola
 
     def gives_values(self) -> list[bool]:
         return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]

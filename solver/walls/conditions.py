@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 from solver.walls.scalar_modes import SLOPE, VALUE, Wall
 
 LOWER, UPPER = "lower", "upper"
+LEAST = 1e-16  # of a H/(2b), below which a mixture is a slope; its inverse, above which it is a value
 
 
 class Condition(eqx.Module):
@@ -110,6 +111,12 @@ class AtMixture(Condition):
                 f"robin [{self.a}, {self.b}, …] at the {UPPER if outward > 0 else LOWER} wall would feed what it "
                 f"meets: a/b {sign} 0 is needed there"
             )
+        if not LEAST <= beta <= 1 / LEAST:
+            word, number = ("slope", "c/b") if beta < LEAST else ("value", "c/a")
+            raise ValueError(
+                f"robin [{self.a}, {self.b}, …]: {word} = {number} is needed, since a H/(2b) = {beta:.2g} is beyond "
+                f"{LEAST:g} to {1 / LEAST:g}, where double precision separates the two"
+            )
         return Wall(False, beta)
 
     def pair(self, half_height: float) -> tuple[float, float]:
@@ -162,6 +169,11 @@ class Walls(eqx.Module):
         """True if they are not homogeneous: the field has something by its conditions alone."""
         numbers = [number for side in self for number in (getattr(side, "velocity", ()) or (side.right,))]
         return not all(isinstance(number, int | float) and number == 0 for number in numbers)
+
+    @property
+    def are_natural(self) -> bool:
+        """True if they set nothing but that no flow crosses the walls: free-slip, and slopes of 0."""
+        return not self.adds and all(isinstance(side, StressFree | AtSlope) for side in self)
 
     @property
     def in_words(self) -> str:

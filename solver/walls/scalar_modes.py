@@ -26,6 +26,7 @@ class Wall:
 
 
 VALUE, SLOPE = Wall(), Wall(False)
+SLOPES = 1e-6  # below this the conditions at both walls are slopes, relative to their sizes
 
 
 def scalar_modes(count: int, lower: Wall = VALUE, upper: Wall = VALUE) -> tuple[np.ndarray, np.ndarray]:
@@ -33,27 +34,33 @@ def scalar_modes(count: int, lower: Wall = VALUE, upper: Wall = VALUE) -> tuple[
 
     There are two modes fewer than polynomials for each value that is given, and as many as polynomials where none is.
     """
-    basis, first = _without_ends(count), [np.zeros(count), np.zeros(count)]  # 1 and ζ
-    first[0][0], first[1][1] = 1, 1 / math.sqrt(3)
-    free = [not wall.is_value for wall in (lower, upper)]
-    if all(free) and lower.beta == upper.beta == 0:
-        basis = np.column_stack([first[1], basis])
+    basis = _without_ends(count)
+    if not (lower.is_value or upper.is_value) and lower.beta == upper.beta == 0:
+        zeta = np.zeros(count)
+        zeta[1] = 1 / math.sqrt(3)
+        basis = np.column_stack([zeta, basis])
         basis[0] = 0  # the constant is a mode by itself
         modes, sizes, _ = np.linalg.svd(basis, full_matrices=False)
         return np.concatenate([[0.0], 1 / sizes**2]), np.column_stack([np.eye(count)[:, 0], modes])
-    if all(free):
-        ends = np.array([[1.0, -1.0], [1.0, 1.0]])  # (1, ζ) at the walls
-        stiffness = np.diag([0.0, 1.0]) + 0.5 * ends.T @ np.diag([lower.beta, upper.beta]) @ ends
-        columns = np.array(first).T
-    elif any(free):
-        sign = 1.0 if lower.is_value else -1.0
-        stiffness = np.array([[1 + 2 * (upper if lower.is_value else lower).beta]])
-        columns = (first[0] + sign * first[1])[:, None]
-    else:
-        stiffness, columns = np.zeros((0, 0)), np.zeros((count, 0))
-    linear = columns @ np.linalg.inv(np.linalg.cholesky(stiffness)).T if any(free) else columns
-    modes, sizes, _ = np.linalg.svd(np.column_stack([linear, basis]), full_matrices=False)
+    modes, sizes, _ = np.linalg.svd(np.column_stack([*_linear(count, lower, upper), basis]), full_matrices=False)
     return 1 / sizes**2, modes
+
+
+def _linear(count: int, lower: Wall, upper: Wall) -> list[np.ndarray]:
+    """The linear functions that the conditions allow, orthonormal in ⟨f'g'⟩ + ½Σ β f g at the walls.
+
+    They are made of (1 ∓ ζ)/2, of which one vanishes at each wall, and without a difference of large numbers: β of any
+    sizes keep their digits.
+    """
+    below, above = np.zeros(count), np.zeros(count)
+    below[:2], above[:2] = [0.5, -0.5 / math.sqrt(3)], [0.5, 0.5 / math.sqrt(3)]
+    first = 0.25 + 0.5 * lower.beta
+    if upper.is_value:
+        return [] if lower.is_value else [below / math.sqrt(first)]
+    if lower.is_value:
+        return [above / math.sqrt(0.25 + 0.5 * upper.beta)]
+    second = 0.5 * upper.beta + 0.125 * lower.beta / first
+    return [below / math.sqrt(first), (above + 0.25 / first * below) / math.sqrt(second)]
 
 
 def _without_ends(count: int) -> np.ndarray:
@@ -68,13 +75,27 @@ def lifting(lower: tuple[float, float], upper: tuple[float, float]) -> np.ndarra
     """The plainest function that has given right-hand sides at the walls, as Legendre coefficients `(3, wall)` of each.
 
     A wall's pair (a, b) is the condition a g + b ∂g/∂ζ = right-hand side. The function is linear, or quadratic without
-    a mean where both conditions are slopes.
+    a mean where both conditions are slopes or nearly so (`lifting_is_linear`).
     """
+    rows, sizes = _conditions(lower, upper)
+    used = [0, 1] if lifting_is_linear(lower, upper) else [1, 2]
+    made = np.zeros((3, 2))
+    made[used] = np.linalg.inv(rows[:, used]) / sizes
+    return made
+
+
+def lifting_is_linear(lower: tuple[float, float], upper: tuple[float, float]) -> bool:
+    """True if the lifting is linear: no linear function has two slopes, and of two conditions that are nearly slopes it
+    would have a mean so large that its digits are lost."""
+    rows, _ = _conditions(lower, upper)
+    return bool(abs(np.linalg.det(rows[:, :2])) > SLOPES)
+
+
+def _conditions(lower: tuple[float, float], upper: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """The conditions of P_0, P_1 and P_2 at the walls `(wall, n)`, divided by their sizes `(wall,)`."""
     scale = np.sqrt([1.0, 3.0, 5.0])
-    ends = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]) * scale  # P_0, P_1, P_2 at −1 and 1
+    ends = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]) * scale
     slopes = np.array([[0.0, 1.0, -3.0], [0.0, 1.0, 3.0]]) * scale
     rows = np.array([a * ends[i] + b * slopes[i] for i, (a, b) in enumerate((lower, upper))])
-    used = [0, 1] if abs(np.linalg.det(rows[:, :2])) > 1e-12 * np.abs(rows).max() ** 2 else [1, 2]
-    made = np.zeros((3, 2))
-    made[used] = np.linalg.inv(rows[:, used])
-    return made
+    sizes = np.linalg.norm(rows, axis=1)
+    return rows / sizes[:, None], sizes

@@ -96,17 +96,16 @@ def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Tex
     for tried in (text, replace(text, plan=AS_WRITTEN)):
         plan = in_dimensions(tried, dimensions).plan
         by_scalar = {scalars[row]: node for row, node in plan.rows.items()}
-        strange = [part for node in by_scalar.values() for part in _strange(node)]
-        if not strange and len(plan.levels()) <= 1:
+        strange = [plan.without_slots(part) for node in (*by_scalar.values(), *plan.inner) for part in _strange(node)]
+        if not strange:
             return tried, Plan(plan.inner, plan.products, by_scalar)
-    what = unicode(strange[0]) if strange else "a product inside an operator inside a product"
-    raise WrittenError(f"{what}: between walls products and their first derivatives are known")
+    raise WrittenError(f"{unicode(strange[0])}: between walls products, their derivatives and their means are known")
 
 
 def _strange(node: Node) -> list[Node]:
-    """The operators that act on products and are not known between walls."""
+    """The operators that act on products and are not known between walls: all but means."""
     operators = [part for part in node.walk() if isinstance(part, Solved)] + node.calls(*OPERATORS)
-    return [part for part in operators if part.slots]
+    return [part for part in operators if part.slots and part not in node.calls("mean")]
 
 
 def _refuse_operators(nodes: Iterable[Node]) -> None:

@@ -1,8 +1,12 @@
 """Legendre polynomials, and the modes of diffusion and of viscosity between walls, against what is known of them."""
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import AbstractMesh, AxisType
 
+import solver as sw
+from solver.spaces import flows_between_walls
 from solver.walls import legendre
 from solver.walls.scalar_modes import SLOPE, VALUE, Wall, lifting, scalar_modes
 from solver.walls.stokes_modes import parts_by_symmetry, stokes_modes
@@ -102,3 +106,26 @@ def test_stokes_eigenvalues_of_rigid_walls_solve_their_equations(kappa):
     np.testing.assert_allclose(q * np.sin(q) + kappa * np.tanh(kappa) * np.cos(q), 0, atol=1e-11)
     q = np.sqrt(of_odd_w[:10])
     np.testing.assert_allclose(q * np.cos(q) - kappa / np.tanh(kappa) * np.sin(q), 0, atol=1e-11)
+
+
+def test_each_process_makes_the_modes_of_its_own_devices(make_grid, monkeypatch):
+    """And no process makes any for a plan, which counts them as they are on one device."""
+    made = []
+    count = lambda *arguments: made.append(arguments[1]) or stokes_modes(*arguments)  # noqa: E731
+    monkeypatch.setattr(flows_between_walls, "stokes_modes", count)
+    options = {"lengths": (2.0, 3.1, 1.0), "walls": "z"}
+    planned = sw.equations.NavierStokes(
+        sw.Grid((10, 14, 11), mesh=AbstractMesh((2,), ("slab",), axis_types=(AxisType.Auto,)), **options), 0.1
+    )
+    assert not made
+    grid = make_grid((10, 14, 11), 2, **options)
+    flow = sw.equations.NavierStokes(grid, 0.1)
+    here = [shard.data for leaf in jax.tree.leaves(flow.between) if isinstance(leaf, jax.Array)
+            for shard in leaf.addressable_shards if shard.device == grid.mesh.devices.flat[0]]  # fmt: skip
+    small = [leaf for leaf in jax.tree.leaves(flow.between) if not isinstance(leaf, jax.Array)]
+    assert planned.between["velocity"].bytes_on_one(2) == sum(part.nbytes for part in [*here, *small])
+    one_process, every = flows_between_walls._Made(grid, (True, True)), len(made)
+    made.clear()
+    one_process.rates(slice(0, 3))  # ky = 0, 1, 2 of 5, and kx = 0, 1, 2, 3
+    assert 0 < len(made) < every
+    assert max(made) <= np.hypot(3 * np.pi, 2 * 2 * np.pi / 3.1) / 2 + 1e-9

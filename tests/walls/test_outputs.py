@@ -8,7 +8,7 @@ import solver as sw
 from solver import walls
 from solver.discovery import concrete_classes
 from solver.dynamics.derived import derived_quantities
-from solver.io import read_snapshot
+from solver.io import Variable, drop_snapshots, read_snapshot, snapshot_path, write_snapshot
 from solver.outputs import Extremes, Snapshots, Statistics, ZonalMeans
 from solver.outputs.at_points import variables
 from solver.outputs.output import Output
@@ -130,3 +130,28 @@ def test_a_coarser_snapshot_is_the_field_at_fewer_points(make_grid):
         np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-12)
     _, uz, _, _, wx, _ = gradients(x, z, 0.5)
     np.testing.assert_allclose(made["vorticity"], wx - uz, atol=1e-11)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_paraview_sees_the_true_heights(make_grid, tmp_path, dimensions):
+    vtk = pytest.importorskip("vtk", reason="vtk, ParaView's reader, is not installed")
+    from vtk.util.numpy_support import vtk_to_numpy
+
+    grid = make_grid((8, 6, 13)[-dimensions:], 1, lengths=(2.0, 3.0, 1.0)[-dimensions:], walls="xyz"[dimensions - 1])
+    places, labels = jnp.stack(grid.meshgrid()), tuple("xyz"[:dimensions])
+    variables = {"places": Variable(places, "length", labels), "height": Variable(places[-1], "length")}
+    for step in (0, 5):
+        write_snapshot(snapshot_path(tmp_path, step), variables, grid, step, 0.1 * step, {})
+    assert len(list(tmp_path.glob("points-*.h5"))) == 1
+    vtk.vtkObject.GlobalWarningDisplayOff()
+    reader = vtk.vtkHDFReader()
+    reader.SetFileName(str(tmp_path / "step-00000005.hdf"))
+    reader.Update()
+    curved = reader.GetOutput()
+    assert curved.GetNumberOfPoints() == places[0].size
+    at = np.array([curved.GetPoint(i) for i in range(curved.GetNumberOfPoints())])
+    stored = [vtk_to_numpy(curved.GetPointData().GetArray(name)) for name in variables]
+    np.testing.assert_allclose(stored[0], at[:, :dimensions], atol=1e-6)
+    np.testing.assert_allclose(stored[1], at[:, dimensions - 1], atol=1e-6)
+    drop_snapshots(tmp_path, -1)
+    assert not list(tmp_path.iterdir())

@@ -123,3 +123,22 @@ def test_the_heat_that_steady_rolls_carry(make_grid, rayleigh, nusselt):
     columns = equation.series(state.field, 0.05)
     for name, error in (("flux", 1e-6), ("dissipation", 1e-6), ("bottom", 2e-5), ("top", 2e-5)):
         assert float(columns[f"nusselt_{name}"]) == pytest.approx(nusselt, abs=error), name
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_noise_has_no_mean_and_fluxes_that_balance_keep_it(make_grid, dimensions):
+    grid = make_grid((8, 17)[-dimensions:], 1, lengths=(2.0, 1.0)[-dimensions:], walls="xy"[dimensions - 1])
+    of = {"temperature": walls.Slope(-1.0, -1.0)}
+    if dimensions == 2:
+        equation: sw.Equation = sw.equations.RayleighBenard(grid, 1e5, walls=of)
+    else:
+        equation = sw.write(["dt(temperature) = lap(temperature)"], {"temperature": "scalar"})(grid, walls=of)
+    start = sw.initial.Conduction(0.1).for_equation(equation, "temperature")
+    space, z = equation.space("temperature"), grid.coordinates()[-1]
+    noise = start(grid, key=jax.random.key(1)) - (0.5 - z)
+    assert float(jnp.abs(space.mean(noise)[0])) < 1e-15
+    np.testing.assert_allclose(space.mean(noise**2)[0], 0.01, rtol=1e-6)
+    values = {name: jnp.zeros(shape) for name, shape in equation.physical_shapes().items()}
+    state = sw.initial_state(equation, Krogstad4(), {**values, "temperature": start(grid, key=jax.random.key(1))})
+    state = sw.integrate(equation, Krogstad4(), state, step=0.1, steps=20)
+    assert abs(float(space.means(state.field["temperature"])[0])) < 1e-14

@@ -9,6 +9,7 @@ from zygote import slabwave
 
 import solver as sw
 from solver import walls
+from solver.io.from_run import FromRun
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtValue
 
@@ -66,7 +67,24 @@ def test_a_run_continues_with_its_bits_and_is_drawn_and_read(run_file, tmp_path)
     with xarray.open_dataset(tmp_path / "whole" / "snapshots" / "step-00000010.h5", engine="h5netcdf") as snapshot:
         heights = sw.Grid((16, 17), (2.0, 1.0), walls="y", mesh=sw.device_mesh([0])).coordinates()[1].ravel()
         np.testing.assert_array_equal(snapshot["y"], heights)
-    assert not list((tmp_path / "whole" / "snapshots").glob("*.hdf"))  # an image of VTK has even points
+    assert len(list((tmp_path / "whole" / "snapshots").glob("*.hdf"))) == 2
+    for start in ("whole", "whole/snapshots/step-00000010.h5"):
+        starts_from(tmp_path / start, whole)
+
+
+def starts_from(path, series):
+    """Fields on more points have the energy and the heat flux of the end of another run; other boxes are refused."""
+    grid = sw.Grid((20, 21), (2.0, 1.0), walls="y", mesh=sw.device_mesh([0]))
+    flow = sw.equations.RayleighBenard(grid, 1e4, 0.71, walls={"temperature": walls.Value(1.0)})
+    start = {n: FromRun(str(path)).for_equation(flow, n)(grid, field) for n, field in flow.fields.items()}
+    fields, removed = flow.start_from(start)
+    assert all(float(share) < 1e-12 for parts in removed.values() for share in parts.values())
+    names, last = (series.read_text().splitlines()[line].split(",") for line in (1, -1))
+    for name, value in flow.report.columns(fields).items():
+        assert float(value) == pytest.approx(float(last[names.index(name)]), rel=1e-10, abs=1e-15), name
+    box = sw.equations.NavierStokes(sw.Grid((20, 21), (2.0, 1.0), mesh=grid.mesh), 0.1)
+    with pytest.raises(ValueError, match="its box is between walls, this one periodic"):
+        FromRun(str(path)).check(box, "velocity")
 
 
 REFUSED = {

@@ -137,6 +137,8 @@ def test_conditions_that_do_not_fit_are_refused(make_grid):
         "a value, a slope or robin": {"c": walls.NoSlip()},
         r"moving = \[1.0, 2.0\]: 1 number": {"c": walls.Value(), "velocity": walls.Moving(upper=[1.0, 2.0])},
         "would feed": {"c": walls.Robin((1.0, 1.0, 0.0), (1.0, 1.0, 0.0))},
+        "slope = c/b is needed": {"c": walls.Robin((1e-17, -1.0, 0.0), (1.0, 1.0, 0.0))},
+        "value = c/a is needed": {"c": walls.Robin((1.0, -1.0, 0.0), (1.0, 1e-30, 0.0))},
     }
     for message, of in given.items():
         with pytest.raises(ValueError, match=message):
@@ -283,3 +285,51 @@ def test_high_derivatives_and_means_that_no_mode_has_are_refused(make_grid):
         sw.write(["dt(b) = lap(b) - lap(lap(b))"], {"b": "scalar"})(grid, walls={"b": walls.Value()})
     with pytest.raises(ValueError, match="slopes at both walls are needed"):
         sw.write(["dt(b) = lap(b)"], {"b": "scalar"}, means={"b": 0})(grid, walls={"b": walls.Value()})
+
+
+def test_means_along_axes_and_of_products(make_grid):
+    grid = make_grid((12, 23), 1, lengths=(2.0, 1.0), walls="y")
+    x, z = grid.coordinates()
+    terms = "mean(b*c, x) + 2*mean(b*c, y) + mean(b*b)*c + (c - mean(c, x))*b + dy(mean(b*c, x)) + mean(c, y)"
+    of = dict.fromkeys(("b", "c"), walls.Value())
+    equation = sw.write([f"dt(b) = lap(b) + {terms}", "dt(c) = lap(c)"], dict.fromkeys(of, "scalar"))(grid, walls=of)
+    values = {"b": z * (1 - z) * (1 + np.cos(np.pi * x)), "c": z * (1 - z) * (1 + z) * (2 - np.cos(np.pi * x))}
+    fields = {name: equation.space(name).forward(jnp.asarray(u)[None]) for name, u in values.items()}
+    # ⟨(1 + cos)(2 − cos)⟩ = 3/2 and ⟨(1 + cos)²⟩ = 3/2 over x; ∫z²(1−z)²(1+z) = 1/20, ∫z²(1−z)² = 1/30, ∫z(1−z²) = 1/4
+    b, c = values.values()
+    product, slope = z**2 * (1 - z) ** 2 * (1 + z), 2 * z - 3 * z**2 - 4 * z**3 + 5 * z**4
+    expected = (
+        1.5 * product + (1 + np.cos(np.pi * x)) * (2 - np.cos(np.pi * x)) / 10 + 0.05 * c
+        + (c - 2 * z * (1 - z**2)) * b + 1.5 * slope + (2 - np.cos(np.pi * x)) / 4
+    )  # fmt: skip
+    space = equation.space("b")
+    np.testing.assert_allclose(
+        equation.nonlinear(fields, 0.0)["b"], space.forward(jnp.asarray(expected)[None]), atol=1e-13
+    )
+
+
+def test_zero_diffusion_needs_walls_that_ask_for_nothing(make_grid):
+    grid = make_grid((12, 17), 1, walls="y")
+    fluid = lambda kappa, of: sw.equations.OldroydB(grid, stress_diffusivity=kappa, walls={"stress": of})  # noqa: E731
+    for of in (walls.Value(), walls.Slope(1.0, 0.0), walls.Robin((1.0, -1.0, 0.0), (1.0, 1.0, 0.0))):
+        fluid(0.1, of)
+        with pytest.raises(ValueError, match=r"stress does not diffuse.* slope = 0.0 at both walls"):
+            fluid(0.0, of)
+    fluid(0.0, walls.Slope())
+    with pytest.raises(ValueError, match="free-slip at both walls"):
+        sw.equations.NavierStokes(grid, 0.0)
+
+
+@pytest.mark.parametrize("a", [1e-14, 1e-9, 1e-3])
+def test_mixtures_that_are_nearly_slopes(make_grid, a):
+    """κT'' of a parabola with fluxes through both walls, whose lifting must not have a mean of 1/a."""
+    grid, (below, above) = make_grid((17,), 1, lengths=(2.0,), walls="x"), (0.3, 0.5)
+    z = jnp.asarray(grid.coordinates()[0])
+    parabola = -below * z + (above + below) * z**2 / 4  # T' = −0.3 and 0.5 at the walls
+    at = [0.0, float(-below * 2 + (above + below))]
+    of = walls.Robin((a, -1.0, below + a * at[0]), (a, 1.0, above + a * at[1]))
+    equation = sw.write(["dt(c) = 0.1*lap(c)"], {"c": "scalar"})(grid, walls={"c": of})
+    fields = equation.from_physical({"c": parabola[None]})
+    np.testing.assert_allclose(equation.to_physical(fields)["c"][0], parabola, atol=1e-12)
+    change = equation.linear().apply(fields)["c"] + equation.nonlinear(fields, 0.0)["c"]
+    np.testing.assert_allclose(equation.space("c").inverse_of_change(change)[0], 0.1 * 0.4, rtol=1e-9)
