@@ -88,6 +88,7 @@ def test_a_case_from_the_wheel_runs_and_is_reported(installed):
     assert "Taylor–Green" in page
 
 
+@pytest.mark.thorough
 def test_every_case_and_site_is_there(installed):
     cases = run(installed, "list", "cases").splitlines()
     assert len(cases) >= len(list((ROOT / "runs").glob("*.toml")))

@@ -203,6 +203,7 @@ def test_the_schema_and_describe_know_texts(capsys):
     assert "`unknowns`" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_functions_of_a_file_are_copied_with_the_run_and_count_as_its_physics(case, tmp_path, capsys):
     own = tmp_path / "own.py"

@@ -212,6 +212,7 @@ IN_SPACE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_any_devices_give_what_one_gives():
     found = {}
@@ -226,6 +227,7 @@ def test_any_devices_give_what_one_gives():
     assert set(found["one"][1]) == {f"{name}_{each}" for name in IN_SPACE for each in [*of, "slip"]}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_kept_of_bodies_at_rest_changes_nothing():
     flow, start = stream(1.0, SEVERAL)
@@ -251,6 +253,7 @@ def test_a_batch_over_radii_is_separate_runs():
         np.testing.assert_allclose(together[n], run(radius), atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_gradients_of_a_drag_are_differences():
     mesh = sw.device_mesh(range(2))
@@ -300,6 +303,7 @@ def test_plans_count_what_bodies_cost():
 WITH_VELOCITY = ["isothermal-flow", "oldroyd-b"]  # the second program has the others, too
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_VELOCITY)
 def test_equations_with_a_velocity_take_bodies(name):

@@ -152,6 +152,7 @@ def test_the_motion_has_the_order_of_the_stepper(stepper, order):
     assert np.log2(first / second) > order - 0.35 or first < 1e-11
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_evolve_integrate_and_rollout_agree_and_devices_change_nothing():
     stepper = sw.steppers.ETDRK3()
@@ -168,6 +169,7 @@ def test_evolve_integrate_and_rollout_agree_and_devices_change_nothing():
     np.testing.assert_allclose(motion(by_rate), motion(once), atol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_steps_by_tolerance_and_their_derivatives():
     """Steps as an embedded method asks for; and the derivative with respect to the size of equal steps."""
@@ -212,6 +214,7 @@ def test_float32_stays_with_float64_over_a_long_run():
     np.testing.assert_allclose(found["float32"][:2], found["float64"][:2], atol=2e-2)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_free_bodies_in_other_equations():
     grid, stepper = sw.Grid(SHAPE, lengths=LENGTHS, mesh=sw.device_mesh([0])), sw.steppers.ETDRK3()
@@ -290,6 +293,7 @@ def test_a_run_is_continued_with_the_same_bits_and_reports_where_bodies_are(run_
     assert along_y @ np.arange(28) / 8 == pytest.approx(np.sum(along_y) * middle, rel=4e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_branch_goes_on_from_where_the_bodies_are(run_file, tmp_path, capsys):
     """With another viscosity; bodies of other names begin at their centres, and a line says so."""

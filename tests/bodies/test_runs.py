@@ -204,6 +204,7 @@ def test_one_body_needs_no_name(tmp_path, capsys):
     assert list(config.bodies) == ["body"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_ensemble_over_radii_is_one_program(run_file, tmp_path):
     sweep = "ensemble={ sweep = { 'body.disc.radius' = [0.6, 0.8] }, together = 2 }"

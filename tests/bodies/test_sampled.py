@@ -181,6 +181,7 @@ def test_wrong_files_are_one_line(words, message, run_file):
         read_run_file(run_file, words)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_does_not_go_on_with_another_file(run_file, tmp_path):
     path, run = tmp_path / "rock.h5", tmp_path / "run"

@@ -101,6 +101,7 @@ def test_heat_between_cylinders():
     assert heat[32, 32] == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_sealed_between_walls_diffuses_as_it_should():
     """cos y between walls at 0 and π decays as exp(−κ t), to the order of the layer."""
@@ -128,6 +129,7 @@ def test_what_a_sealed_body_keeps_out_stays_in_the_fluid():
     assert open_ / before < 0.97
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_sponge_draws_a_scalar_and_waves_of_height():
     grid = sw.Grid((64, 4), lengths=(10.0, 1.0), mesh=sw.device_mesh([0]))
@@ -179,6 +181,7 @@ class Gust(sw.bodies.Obstacle):
         pass
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_depends_on_time_is_not_kept():
     flow = stream({"gust": Gust(fixed=("heat",), values=(3.0,)), "disc": SEVERAL["hot"]})
@@ -189,6 +192,7 @@ def test_what_depends_on_time_is_not_kept():
         np.testing.assert_allclose(kept.nonlinear(fields, np.pi / 2)[name], n, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_cfl_number_counts_what_is_sealed():
     disc = sw.bodies.Cylinder((1.0, 1.5), 0.5, sealed=("heat",), eta=0.05)

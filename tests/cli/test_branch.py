@@ -75,6 +75,7 @@ def test_a_branch_goes_on_with_time_and_forcing(first, capsys):
     assert f"branch of:   {first / 'first'}, step 2" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_branch_whose_exchanges_are_rounded_otherwise_says_so(first):
     assert main(["resume", "first", "--branch", "rounded", "time.end=0.15", "devices.exchange_precision=float16"]) == 0

@@ -56,6 +56,7 @@ def finished(run_file):
     return folder
 
 
+@pytest.mark.thorough
 def test_lines_say_how_far_members_are_that_go_on_together(finished):
     assert re.search(
         r"4 members go on together, from t = 0\.1 \(member-000\d\) to t = 0\.1 \(", (finished / "log.txt").read_text()
@@ -126,6 +127,7 @@ def test_members_that_stop_go_on_to_the_same_bits(run_file, finished, here, tmp_
     assert (folder / "member-0000" / "log.txt").read_text() == before, "a finished member is left alone"
 
 
+@pytest.mark.thorough
 def test_a_stop_in_turn_leaves_the_later_members_for_the_next_start(run_file, in_turn, here, tmp_path):
     folder = tmp_path / "stopped"
     (folder / "member-0001").mkdir(parents=True)
@@ -211,6 +213,7 @@ def test_jobs_share_the_members_and_leave_their_bits_alone(run_file, here, tmp_p
     assert here("resume", folder).returncode == 0, "one job takes what several have left"
 
 
+@pytest.mark.thorough
 def test_a_job_ends_as_its_own_members_do(run_file, here, tmp_path):
     start = ("run", run_file, "--resume", f"output.directory={tmp_path / 'shared'}", "ensemble.together=2")
     other = ("ensemble.members=1", "ensemble.sweep={'initial.energy'=[0.5,1.0,1e30]}")
@@ -235,6 +238,7 @@ def test_jobs_that_cannot_be_are_refused(run_file, here, tmp_path, words, messag
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.thorough
 def test_commands_take_the_ensemble(run_file, finished, here, tmp_path):
     table = here("info", finished).stdout.splitlines()
     assert table[0].split()[-3:] == ["initial.energy", "equation.viscosity", "random.seed"]

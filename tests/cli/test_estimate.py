@@ -50,6 +50,7 @@ def test_exchanges_and_bytes_are_those_of_the_compiled_step(case):
     assert received_by_all * (devices - 1) // devices == estimate.exchanged_bytes
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(("precision", "part"), [("float32", 2), ("float16", 4)])
 def test_fewer_bits_are_counted_and_named(precision, part):

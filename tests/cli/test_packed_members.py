@@ -104,6 +104,7 @@ def test_in_turn_members_share_files_too(run_file, unpacked, tmp_path):
     assert run_status(RunDirectory(tmp_path / "in_turn" / "member-0001")).message.startswith("finished: step 10")
 
 
+@pytest.mark.thorough
 def test_commands_take_the_ensemble(packed, unpacked, here, tmp_path):
     tables = [here("info", folder).stdout.splitlines() for folder in (packed, unpacked)]
     assert tables[0] == tables[1]
@@ -146,6 +147,7 @@ def test_commands_take_the_ensemble(packed, unpacked, here, tmp_path):
         shared.write_bytes(whole)
 
 
+@pytest.mark.thorough
 def test_members_that_stop_go_on_with_more_to_the_same_bytes(run_file, packed, here, tmp_path):
     folder = tmp_path / "stopped"
     (folder / "member-0001").mkdir(parents=True)

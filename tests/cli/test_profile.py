@@ -62,6 +62,7 @@ def test_the_trace_has_the_steps_by_name_and_the_run_keeps_its_bits(run):
         np.testing.assert_array_equal(values, other[name])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_continued_run_is_traced_too(run):
     run("continued", "time.end=0.06")
@@ -97,6 +98,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, words, message):
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_fewer_steps_than_asked_for_is_said(run):
     code, folder, out, _ = run("cfl", "time.cfl=0.5", "--profile", "500")

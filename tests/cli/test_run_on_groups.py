@@ -106,6 +106,7 @@ def other(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.thorough
 def test_checkpoints_have_the_bits_of_a_run_on_the_devices_that_step(alone, other):
     for step in STEPS:
         (first, manifest), (second, other_manifest) = (

@@ -33,6 +33,7 @@ def shell(line, folder, **variables):
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_with_closed_streams_finishes(tmp_path):
     (tmp_path / "flow.toml").write_text(RUN)

@@ -136,6 +136,7 @@ def _without_devices(text):
     return after[after.index("\n[") :].lstrip() + "\n" + before[before.index("[") :]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [{}, {"decomposition": "pencil", "mesh": [2, 2]}, {"fields_per_exchange": 1},
                                   {"engine": "shard_map"}], ids=str)  # fmt: skip
@@ -169,12 +170,14 @@ def result():
     return make
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_results_in_other_layouts_are_equal(result):
     for keys in ({"decomposition": "pencil", "mesh": [2, 2]}, {"decomposition": "pencil", "mesh": [1, 4]}):
         assert result(**keys).differs(result(), steps=2) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_results_of_narrow_exchanges_are_equal_to_their_rounding(result):
     slabs, pencils = (result(exchange_precision="float16", **keys) for keys in (
@@ -314,6 +317,7 @@ def test_steps_by_cfl_and_a_run_file_of_its_own_kind(tune, few):
     assert "failed" not in out
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_stepper_that_keeps_a_history(tune, few):
     """A candidate is one program: it takes what it gave before, so each array must lie there as at the start."""
@@ -340,6 +344,7 @@ def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
     assert all("failed: RuntimeError: RESOURCE_EXHAUSTED: out of memory" in row for row in failed)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatch):
     original = search.compile_program
@@ -357,6 +362,7 @@ def test_where_the_own_choice_fails_another_is_recommended(tune, few, monkeypatc
     assert "shard_map" not in out.partition("in the run file:")[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_wrong_result_is_said_and_never_recommended(tune, few, monkeypatch):
     original, turn = operations.on_global_arrays, trial.Ready.turn

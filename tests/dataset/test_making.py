@@ -100,6 +100,7 @@ def test_statistics_are_those_of_the_training_members(data_set, manifest):
     assert f"  - {np.diff(velocity[..., 0], axis=1).std():.4E}" == lines[lines.index("std_delta:") + 2]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_stopped_ensemble_ends_with_the_same_bytes(run_file, data_set, tmp_path):
     """Stopped in a member, between two members, and while the files were made."""
@@ -122,6 +123,7 @@ def test_a_stopped_ensemble_ends_with_the_same_bytes(run_file, data_set, tmp_pat
     assert_same_bytes(folder / "turbulence", data_set)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_member_that_blows_up_is_drawn_again_and_counted(run_file, tmp_path, capsys):
     folder, seed = tmp_path / "again", 1
@@ -224,6 +226,7 @@ def test_a_symmetric_tensor_has_all_its_components(make_grid):
     np.testing.assert_array_equal(whole[:, 1, 2], [0, 1, 1, 2])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_later_end_gives_longer_trajectories_and_other_intervals_none(ensemble, tmp_path, capsys):
     folder = tmp_path / "longer"

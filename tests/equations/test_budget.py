@@ -41,6 +41,7 @@ def test_a_forced_flow_closes_to_the_order_of_its_stepper(make_grid, stepper):
     assert float(state.budget["energy_from_forcing"]) == pytest.approx(0.7 * 0.4, rel=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rms", "correlation_time"), [(2.0, 0.5), (20.0, 0.02)], ids=["long memory", "short memory"])
 def test_random_forcing_is_counted_as_it_acts(make_grid, rms, correlation_time):
     """On four devices: also where much of the acceleration is new at each step."""
@@ -62,6 +63,7 @@ def test_controlled_steps_and_other_devices_give_the_same_budget(make_grid):
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mean_field", [None, (0.7, -0.2)], ids=["no mean field", "mean field"])
 def test_flow_and_magnetic_field_exchange_what_the_other_gets(make_grid, mean_field):
     grid = make_grid((16, 12), devices=2)

@@ -40,6 +40,7 @@ def test_the_causes_of_a_budget_add_up_to_the_rate_of_change():
         np.testing.assert_allclose(sum(budget[name].values()), derivative, atol=1e-12 * size, err_msg=name)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_causes_that_change_nothing_are_left_out():
     """Rotation changes no energy; buoyancy moves it between its parts and leaves the sum."""

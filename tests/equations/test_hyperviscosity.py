@@ -46,6 +46,7 @@ def test_layers_decay_exactly(make_grid, which):
     np.testing.assert_allclose(computed[second], np.exp(-0.01 * 9 - 1e-4 * 9**3) * start[second], atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", KINDS)
 def test_the_budget_closes_with_hyperviscosity(make_grid, which):
     grid = make_grid((16, 12), devices=2)
@@ -66,6 +67,7 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
         assert series(flow, state)["total_dissipation"] > 0
 
 
+@pytest.mark.thorough
 def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):
     """Layers decay exactly, the budget closes with a cause for each, and a term that is not given costs nothing."""
     grid = make_grid((16, 12), devices=2)

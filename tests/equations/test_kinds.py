@@ -180,6 +180,7 @@ def test_a_text_sees_the_rate_of_both_kinds(make_grid):
         assert float(row[column]) == pytest.approx(float(other[column]), rel=1e-14)
 
 
+@pytest.mark.thorough
 def test_a_soliton_of_the_zakharov_equations(make_grid):
     """E = A sech(a ξ) e^{i(vx/2 + (a² − v²/4)t)}, n = −|E|²/(1 − v²), ξ = x − vt, A² = 2a²(1 − v²)."""
     length, a, end = 40.0, 1.5, 1.0

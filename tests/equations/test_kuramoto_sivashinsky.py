@@ -49,6 +49,7 @@ def test_nonlinearity_is_half_the_square_of_the_slope_without_its_mean(make_grid
     assert abs(float(jnp.mean(equation.to_physical(u_hat)["u"]))) < 1e-15, "the mean is removed"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("d", [2, 3])
 def test_coefficients_stay_those_of_a_real_field(make_grid, d):
     """Round-off in the part that transforms to points do not see would grow as exp(t/4)."""

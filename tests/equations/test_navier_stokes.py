@@ -119,6 +119,7 @@ def test_memory_of_a_step(make_grid, monkeypatch, devices):
     assert held / (8 * 96**3 / devices) < 12
 
 
+@pytest.mark.thorough
 def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid):
     ends = []
     for shape, dealias in [((16, 16, 12), "three-halves"), ((24, 24, 18), "two-thirds")]:

@@ -59,6 +59,7 @@ def test_mass_momentum_and_energy_are_conserved(make_grid):
     assert abs(float(state.conserved["momentum_x"])) > 1e-3
 
 
+@pytest.mark.thorough
 def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
     grid = make_grid((32, 24), devices=2, lengths=10.0, dealias="one-half")
     equation = NonlinearSchroedinger(grid, coupling=1.5, damping=0.3)

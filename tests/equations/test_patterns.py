@@ -92,6 +92,7 @@ def test_allen_cahn_of_a_uniform_field_and_of_a_wall(make_grid):
     np.testing.assert_allclose(only(equation, after(equation, wall, 5.0, 0.1)), wall[0], atol=2e-5)
 
 
+@pytest.mark.thorough
 def test_a_ball_shrinks_by_its_curvature(make_grid):
     """R² = R₀² − 2(d − 1)ε²t with d = 3, up to corrections of order ε²/R²."""
     eps, start, end = 0.2, 2.0, 10.0

@@ -155,6 +155,7 @@ def test_hall_mhd_without_an_inertial_length_is_mhd(make_grid):
     np.testing.assert_allclose(row["ion_helicity"], row["magnetic_helicity"], rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("cfl", "grows"), [(1.25, False), (1.6, True)])
 def test_the_cfl_number_bounds_the_fastest_whistler(make_grid, cfl, grows):
     """A uniform b in N, not in L: at the corner of the modes a whistler turns by up to 5π/8 · CFL a step.

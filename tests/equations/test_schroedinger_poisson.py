@@ -54,6 +54,7 @@ def test_a_free_packet_spreads_and_moves_exactly(make_grid, shape):
     )  # the packet's tail at the boundary is exp(-27)
 
 
+@pytest.mark.thorough
 def test_mass_is_kept_over_a_thousand_steps_and_energy_drifts_little(make_grid):
     grid, equation = make(make_grid, (16, 16, 16), coupling=3.0, devices=2, length=8.0)
     psi = initial.Gaussian(width=1.0, velocity=(0.8, 0.0, 0.0))(grid)

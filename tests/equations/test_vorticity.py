@@ -75,6 +75,7 @@ def test_the_same_flow_as_navier_stokes(make_grid):
         assert float(spectrum.sum()) == pytest.approx(float(row[name]))
 
 
+@pytest.mark.thorough
 def test_a_forced_flow_with_drag_keeps_its_budget(make_grid):
     grid = make_grid((24, 20), devices=2)
     equation = Vorticity(grid, 0.01, 1.0, 0.1, 1e-5, 3, forcing=ConstantPower(2.0, 2.0, 4.0))

@@ -51,6 +51,7 @@ def gravity_wave(grid, n, frequency, rotation):
     return omega, at
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
     [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0)],
@@ -130,6 +131,7 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
         assert np.abs(expected).max() > 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("frequency", [1.7, 0.0])
 def test_energies_and_numbers_of_stratified_flow(make_grid, frequency):
     """Against means over the points; N = 0 has no potential energy to add, and no finite number."""

@@ -161,6 +161,7 @@ def test_phase_shifted_flow_is_the_unshifted_one_of_equal_resolved_modes(make_gr
     assert ends["shifted"]["max_divergence"] < 1e-11
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["phase-shift-random", "phase-shift-alternating"])
 def test_phase_shifts_take_aliases_out_of_a_flow(make_grid, rule):

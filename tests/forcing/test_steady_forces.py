@@ -240,6 +240,7 @@ def test_frozen_shells_on_any_devices_and_through_restarts(make_grid, tmp_path):
 # ---- parameters -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "devices"),
     [(lambda a: Kolmogorov(a, 2), 1), (lambda a: FrozenShells(return_time=a), 4)],
@@ -327,6 +328,7 @@ def test_the_gradient_part_of_an_own_force_enters_no_stage(make_grid):
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dealias", ["phase-shift-alternating", "phase-shift-random"])
 def test_the_space_of_a_force_has_its_points_at_rest(make_grid, dealias):
     """Whatever points the products of this evaluation are taken at: from rest u = f (1 − exp(−νk²t))/(νk²), k² = 2."""

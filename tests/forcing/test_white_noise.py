@@ -178,6 +178,7 @@ def test_mean_power_over_members_whatever_the_flow_does(make_grid):
     assert abs(gains.mean() - 0.7 * dt) < sampling < 0.02 * 0.7 * dt
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["boussinesq"])
 def test_budgets_of_coupled_fields_close(make_grid, name):
     """The noise moves the other field within the step: its energy has a column for that."""
@@ -299,6 +300,7 @@ def test_the_first_step_from_rest_under_cfl_control_is_short(make_grid):
     assert 0.01 < number < 0.25
 
 
+@pytest.mark.thorough
 def test_gradients_in_power_and_spectrum_and_members(make_grid):
     grid, stepper = make_grid((12, 14), devices=2), IFRK2()
     u = sw.initial.TaylorGreen()(grid)
@@ -417,6 +419,7 @@ checkpoints = { every_steps = 5 }
 """
 
 
+@pytest.mark.thorough
 def test_run_files(tmp_path, monkeypatch, capsys):
     """A run in two parts writes the rows of a whole one; what cannot step it is refused before anything runs."""
     monkeypatch.chdir(tmp_path)

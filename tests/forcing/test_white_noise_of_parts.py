@@ -31,6 +31,7 @@ def energies(equation, fields):
     return {part: float(np.sum(values)) for part, values in spectra.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("part", "f"), EACH)
 def test_the_other_part_stays_empty_in_a_linear_run(make_grid, part, f):
     """So weak that N, which is quadratic, is below round-off; the long steps turn waves many times."""
@@ -44,6 +45,7 @@ def test_the_other_part_stays_empty_in_a_linear_run(make_grid, part, f):
     assert (potential > 1e-3 * found[part]) == (part == "waves" or f != 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("part", "f"), EACH)
 def test_power_is_that_of_the_whole_energy_and_alike_in_all_modes(make_grid, part, f):
     """½⟨|u|²⟩ + ½⟨b²⟩/N² after one short step over members: P dt, within its sampling; nothing with k_h = 0."""

@@ -156,6 +156,7 @@ def test_a_start_that_is_not_there_is_one_line(tmp_path, coarse, overrides, mess
         assemble.read_run_file(coarse, [f"initial={{ {table} }}", f"output.directory={tmp_path}/new"])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_snapshot_in_single_precision_starts_a_run_in_its_box(tmp_path):
     """Its lengths are those that its places tell, which are rounded."""
@@ -187,6 +188,7 @@ def test_modes_that_the_target_does_not_keep_are_zero(make_grid):
     assert np.any(moved[:, np.broadcast_to(kept, moved.shape[1:])] == 1)
 
 
+@pytest.mark.thorough
 def test_the_log_says_what_a_coarser_grid_drops(tmp_path):
     """Two waves of amplitude 3 and 1 on 32 points: on 16 points the second, a tenth, is beyond k_max = 5."""
     x = 2 * np.pi * np.arange(32) / 32

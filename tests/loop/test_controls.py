@@ -205,6 +205,7 @@ def test_gradients_through_chosen_steps(noise, control):
     assert slope == pytest.approx(float(tangent), rel=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_derivatives_from_rest_under_a_cfl_number(make_grid):
     """In both modes and twice, although the rate of the first step is 0; the force alone moves the flow."""
@@ -231,6 +232,7 @@ def test_members_choose_steps_of_their_own(noise):
     assert float(together[0]) != float(together[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_bound_that_is_hit_is_no_shorter_run(noise):
     flow, stepper, state = start(noise, IFRK3())

@@ -75,6 +75,7 @@ def test_members_differ_in_a_parameter_of_the_nonlinear_term():
             np.testing.assert_allclose(computed[i], expected, atol=1e-13 * np.abs(expected).max())
 
 
+@pytest.mark.thorough
 def test_gradients_of_members():
     compiled, text = ensemble(jax.grad(energy, argnums=1), 4)
     slopes = compiled(VISCOSITIES, AMPLITUDES)

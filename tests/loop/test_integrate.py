@@ -71,6 +71,7 @@ def test_the_backward_pass_stays_split(problem):
     assert collectives <= {"all-to-all", "collective-permute"}
 
 
+@pytest.mark.thorough
 def test_memory_of_a_gradient_grows_as_the_root_of_the_steps():
     grid = sw.Grid((24, 24, 24), mesh=sw.device_mesh())
     flow, stepper = NavierStokes(grid, viscosity=0.05), IFRK2()
@@ -99,6 +100,7 @@ def test_members_and_parameters_are_batched(make_grid):
         np.testing.assert_allclose(member, run(u), atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_members_of_distributed_flows_equal_single_runs(make_grid):
     grid = make_grid((16, 12, 8), devices=4)
     stepper = IFRK4()
@@ -207,6 +209,7 @@ def test_a_rollout_holds_what_evolve_yields(problem):
         np.testing.assert_allclose(computed, flow.to_physical(expected.field)["velocity"], atol=1e-14)
 
 
+@pytest.mark.thorough
 def test_gradient_of_a_rollout(shifted_wave):
     equation, stepper, state = shifted_wave
 

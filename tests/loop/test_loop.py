@@ -232,6 +232,7 @@ class Pushed(NavierStokes):
         return {"velocity": super().nonlinear(fields, t)["velocity"] + self.transform.forward(force)}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_flow_from_rest_is_not_crossed_in_one_step(make_grid):
     """u = (1 − e^{−νt})/ν cos y exactly."""

@@ -136,6 +136,7 @@ def flows(make_grid, **parameters):
         yield flow, sw.initial_state(flow, sw.steppers.IFRK4(), start)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_equation_need_not_project_its_velocity(make_grid):
     """Stages are projected too: the result is that of Navier–Stokes, not of a method of first order."""

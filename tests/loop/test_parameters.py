@@ -47,6 +47,7 @@ def learned():
     return equation, sw.initial_state(equation, ETDRK2(), sw.sample(jnp.cos, grid))
 
 
+@pytest.mark.thorough
 def test_a_network_a_word_and_a_flag(learned, programs_compiled, tmp_path):
     equation, start = learned
     stepper, options = ETDRK2(), {"step": 0.05, "steps": 4}
@@ -90,6 +91,7 @@ def test_what_is_neither_array_nor_hashable_is_refused_by_name(learned):
         sw.initial_state(equation, ETDRK2(), sw.sample(jnp.cos, equation.grid))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("viscosity", [np.float64(0.1), np.full((), 0.1), jnp.asarray(0.1)], ids=type)
 def test_double_precision_numbers_on_a_grid_of_single_precision(viscosity):
     grid = sw.Grid((8, 24), precision="float32", mesh=sw.device_mesh(range(2)))

@@ -64,6 +64,7 @@ def test_rows_at_given_times_are_the_states_of_evolve(wave, choice):
         np.testing.assert_allclose(row, equation.to_physical(expected.field)["velocity"], atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("choice", CHOICES)
 def test_gradients_of_rows_against_differences(make_grid, choice, devices):

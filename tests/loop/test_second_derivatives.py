@@ -70,6 +70,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["grad of grad", "grad of jvp"])  # the third is tried for each kind
 def test_every_order_of_modes_on_eight_devices(order):
     loss = problem("vorticity", devices=8, checkpoint="steps", shape=(10, 24))

@@ -62,6 +62,7 @@ def test_a_state_of_another_stepper_is_refused(steady, call):
     sw.integrate(flow, sw.steppers.LSRK3(), unaware, step=0.1, steps=0)  # which carries nothing, as ifrk2
 
 
+@pytest.mark.thorough
 def test_the_box_goes_along(steady, tmp_path):
     flow, state = steady
     step = lambda state: sw.integrate(flow, IFRK2(), state, step=0.1, steps=1)  # noqa: E731

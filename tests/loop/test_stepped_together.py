@@ -116,6 +116,7 @@ def test_one_that_blows_up_leaves_the_others_alone():
     assert ends == [0, 2]
 
 
+@pytest.mark.thorough
 def test_integrate_and_rollout_give_what_each_member_gives_alone():
     stepper = sw.steppers.ETDRK2()
     equations, states = vorticities(grid_on(2, 2), stepper)
@@ -158,6 +159,7 @@ def test_gradients_pass_through_members():
         assert float(slopes[i]) == pytest.approx(float(energy(at + shift) - energy(at - shift)) / 2e-5, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_run_of_every_member(tmp_path):
     stepper = sw.steppers.IFRK2()
     equations, states = vorticities(grid_on(2, 2), stepper)

@@ -198,6 +198,7 @@ def test_a_magnetised_flow_and_a_wave_leave_theirs(tmp_path):
         np.testing.assert_allclose(zonal["density"][:].mean(axis=(1, 2)), file["density_mean"], rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_scalar_named_density_is_no_density_of_a_wavefunction(make_grid):
     equation = sw.equations.HasegawaWakatani(make_grid((16, 12), devices=2))
@@ -242,6 +243,7 @@ def test_a_density_beside_a_wavefunction_keeps_its_name(make_grid):
     np.testing.assert_allclose(derived_quantities(equation)["envelope_density"].make(fields), intensity, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_scalars_keep_their_names_beside_what_is_made_of_a_velocity(make_grid):
     names = ("speed", "vorticity", "increment_r1", "longitudinal_gradient", "dissipation")
@@ -317,6 +319,7 @@ def test_a_row_costs_the_transforms_that_it_needs_and_no_gather(make_grid, name)
         np.testing.assert_allclose(values, results[1][key], rtol=1e-11, atol=1e-12 * scale, err_msg=key)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_single_precision_stays_single(make_grid):
     grid = make_grid((12, 14, 10), devices=8, precision="float32")
@@ -398,6 +401,7 @@ def test_modes_make_frequencies(make_grid):
     assert omega[np.argmax(power)] == pytest.approx(0.5)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_transfers_are_those_at_the_time_of_their_row(make_grid, tmp_path):
     """Of N = −(1 + t) u·∇u rows at t = 2 hold three times what N has at t = 0, in runs and in statistics."""

@@ -75,6 +75,7 @@ VELOCITIES = {  # of one |k|² = 2 or 3: rates of decay of u, without drag
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VELOCITIES)
 def test_a_run_has_one_dissipation_and_one_smallest_eddy(make_grid, name):

@@ -170,6 +170,7 @@ def test_a_script_continues_its_run_and_no_other(tmp_path, capsys):
     assert tomllib.loads((folder / "config.toml").read_text())["equation"]["viscosity"] == 0.05
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_script_continues_on_other_devices_and_refuses_nonsense(tmp_path):
     sw.run(*problem(), **outputs(end=0.2), directory=tmp_path / "run")

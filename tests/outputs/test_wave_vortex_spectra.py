@@ -12,6 +12,7 @@ from solver.outputs import Series, Spectra, WaveVortex
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.thorough
 def test_a_stratified_flow_leaves_its_waves_and_vortices(make_grid, tmp_path, capsys):
     grid, stepper = make_grid((8, 8, 8), devices=1), sw.steppers.IFRK2()
     flow = sw.equations.Boussinesq(grid, 0.02, 0.02, 2.0, rotation=1.0, energy_budget=False)

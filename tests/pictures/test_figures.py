@@ -152,6 +152,7 @@ def test_only_spectra_with_a_power_law_are_compensated():
     assert titles(figure) == ["energy per shell", "enstrophy per shell", "k × enstrophy"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_k_max_is_marked_where_shells_lie_beyond_it():
     law = np.exp(-K / 9) * np.ones((3, 1))

@@ -50,6 +50,7 @@ def with_only(snapshot, name):
     return replace(snapshot, variables={name: snapshot.variables[name]})
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("view", [View(), View(dark=True)], ids=["light", "dark"])
 def test_the_outline_is_the_surface(moving, view):

@@ -167,6 +167,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(finished, tmp_path):
     assert "Against time" in page.texts["h2"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_page_is_at_most_eight_megabytes(finished, monkeypatch):
     whole = len(report_page(finished).encode())
@@ -275,6 +276,7 @@ def test_what_cannot_be_told_is_one_line(finished, tmp_path, monkeypatch, capsys
 # ---- slices and statistics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_means_and_newest_planes_are_on_the_page(sliced):
     page = Page(report_page(sliced))

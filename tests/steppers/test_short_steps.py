@@ -82,6 +82,7 @@ def test_a_shortened_step_begins_at_its_own_time(make_grid, step, end, interval,
         np.testing.assert_allclose(equation.to_physical(last.field)["u"], np.sin(3 + end) - np.sin(3), atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("stepper", [sw.steppers.SBDF2(), sw.steppers.SBDF3()], ids=lambda stepper: stepper.name)
 def test_short_steps_in_ensembles_and_across_checkpoints(make_grid, stepper, tmp_path):

@@ -20,6 +20,7 @@ def symmetric():
     return module
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_both_give_the_same_where_neither_resolves_the_flow(make_grid, symmetric):
     """32³ points at Re = 1600: what the truncation does is part of the answer."""
