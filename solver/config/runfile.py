@@ -165,7 +165,7 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
                 raise ConfigError(f"[{section}.{name}]: the equation has one field, so [{section}] is needed")
         return {fields[0]: (table, section)} if table != {} or needed else {}
     tables = ", ".join(f"[{section}.{name}]" for name in fields)
-    if needed and isinstance(table, Mapping) and "name" in table and "name" not in fields:
+    if section == "initial" and isinstance(table, Mapping) and "name" in table and "name" not in fields:
         if table["name"] == ALL_FIELDS:
             return {name: (table, section) for name in fields}
         raise ConfigError(

@@ -77,7 +77,12 @@ class Initial(eqx.Module):
             known = " or ".join(map(str, self.dimensions))
             raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
         with no_ambient_mesh():
-            return self.values(grid.as_real if field.real else grid.as_complex, field, key)
+            try:
+                return self.values(grid.as_real if field.real else grid.as_complex, field, key)
+            except ValueError as error:
+                if grid.walls and not str(error).startswith(str(self.name)):  # of the grid, which knows no name
+                    raise ValueError(f"{self.name}: {error}") from error
+                raise
 
     @abstractmethod
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
