@@ -148,6 +148,13 @@ class Assembly:
             for position, (name, start) in enumerate(self.initials.items())
         }
 
+    def trace_initial_fields(self) -> None:
+        """Trace each initial field that can be traced by itself, which refuses those that do not fit the grid."""
+        declared = self.equation.fields
+        for name, start in self.initials.items():
+            if start.traceable:
+                jax.eval_shape(lambda start=start, name=name: start(self.grid, declared[name], self._key(0)))
+
     def _key(self, position: int) -> Array:
         """The random key of the field at a position. Each field has its own, so that no two have the same noise."""
         key = random_key(self.config.random.seed)
@@ -227,6 +234,8 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     shapes = assembly.state_shapes()
     if from_start and all(start.traceable for start in assembly.initials.values()):
         return jax.eval_shape(assembly.start).replace(statistics=shapes.statistics, storage=shapes.storage)
+    if from_start:
+        assembly.trace_initial_fields()
     return shapes
 
 

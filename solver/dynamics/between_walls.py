@@ -8,6 +8,7 @@ instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -28,8 +29,10 @@ from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
+from solver.written.elimination import named
 from solver.written.plan import Plan
-from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum
+from solver.written.text import AS_WRITTEN
+from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum, WrittenError
 
 DOUBLINGS = 7  # of the power of a matrix
 
@@ -108,14 +111,39 @@ def _added(parts: Sequence[Array]) -> Array | None:
 class EvaluationBetweenWalls(Evaluation):
     """As `Evaluation`, in polynomials."""
 
-    @property
+    @cached_property
     def between(self) -> BetweenWalls:
-        """The text as it is carried out between walls."""
-        return between_walls(self.text.without_obstacles, self.grid.dimensions)
+        """The text as it is carried out between walls.
+
+        A plan may form ∂(a b)/∂z where the text has products of derivatives. If a b is not 0 at the walls, its
+        derivative is less exact there than these products, so that the text is followed word by word.
+        """
+        text = self.text.without_obstacles
+        found = between_walls(text, self.grid.dimensions)
+        if all(self._is_exact(found, name) for name in self.equation.fields):
+            return found
+        try:
+            return between_walls(replace(text, plan=AS_WRITTEN), self.grid.dimensions)
+        except WrittenError:  # word by word it has products of derivatives of products
+            return found
+
+    def _is_exact(self, between: BetweenWalls, name: str) -> bool:
+        """True if every derivative of products across the walls acts on the modes of a field."""
+        across = [
+            node.of
+            for scalar in self.scalars(name)
+            for node in between.right.get(scalar, ZERO).walk()
+            if isinstance(node, Derivative) and node.axis == self.grid.dimensions - 1 and node.of.slots
+        ]
+        return all(self._vanishes(node, name, between) for node in across)
 
     @cached_property
     def derived(self) -> Derivation:
         return in_dimensions(self.between.text, self.grid.dimensions)
+
+    def scalars(self, name: str) -> tuple[Node, ...]:
+        reduced = in_dimensions(self.text.without_obstacles, self.grid.dimensions).reduced  # of any plan
+        return tuple(scalar for scalar in reduced.scalars if named(scalar) == name)
 
     def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
         return PolynomialModes(space_of_products(self.equation), {**self.equation.numbers(), "t": t})
@@ -182,13 +210,13 @@ class EvaluationBetweenWalls(Evaluation):
             scalars = self.scalars(name)
             if not any(scalar in nodes for scalar in scalars):
                 continue
-            vanishing = lambda node, name=name: self._vanishes(node, name)  # noqa: E731
+            vanishing = lambda node, name=name: self._vanishes(node, name, self.between)  # noqa: E731
             parts = [rows.to_be_tested(nodes.get(scalar, ZERO), vanishing) for scalar in scalars]
             whole = jnp.broadcast_shapes(*(part.shape for part in parts), rows.space.modes.spectral_shape)
             changes[name] = self.equation.space(name).tested(jnp.stack([jnp.broadcast_to(p, whole) for p in parts]))
         return changes
 
-    def _vanishes(self, node: Node, name: str) -> bool:
+    def _vanishes(self, node: Node, name: str, between: BetweenWalls) -> bool:
         """True if an expression of products is 0 at both walls, or all changes of the field are."""
         slots = [part for part in node.slots if part.holds == "product"]
         if not slots or any(part in self.scalars(n) for part in node.walk() for n in self.equation.fields):
@@ -197,8 +225,8 @@ class EvaluationBetweenWalls(Evaluation):
             return True
         if node.calls("mean"):  # one across the walls does not vanish there where its product does
             return False
-        plan = self.between.plan
-        upward = {self._upward(name) for name in self.between.solenoidal}
+        plan = between.plan
+        upward = {self._upward(name) for name in between.solenoidal}
         at = {Slot("inner", i) for i, inner in enumerate(plan.inner) if inner in upward}
         return all(_has_factor(plan.products[slot.number], at) for slot in slots)
 

@@ -35,7 +35,7 @@ class Conduction(Initial):
     space: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the field of an equation
 
     name: ClassVar[str] = "conduction"
-    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector")
+    ranks: ClassVar[tuple[str, ...]] = ("scalar", "vector", "tensor", "symmetric tensor")
 
     def __check_init__(self) -> None:
         object.__setattr__(self, "space", None)
@@ -43,8 +43,9 @@ class Conduction(Initial):
     def check(self, equation: AnyEquation, field: str) -> None:
         if not equation.grid.walls:
             raise ValueError("name = 'conduction': two walls are needed, grid.walls; uniform is a field without them")
-        if equation.fields[field].rank == "vector" and not _is_zero(self.amplitude):
-            raise ValueError(f"amplitude {self.amplitude}: a vector starts without noise here, 0 is needed")
+        rank = equation.fields[field].rank
+        if rank != "scalar" and not _is_zero(self.amplitude):
+            raise ValueError(f"amplitude {self.amplitude}: a {rank} starts without noise here, 0 is needed")
 
     def for_equation(self, equation: Any, field: str) -> Conduction:
         """The same with the space of a field of an equation, which knows the profile."""
@@ -57,7 +58,7 @@ class Conduction(Initial):
         if self.space is None:
             raise ValueError(f"{self.name}: an equation between walls gives the profile, for_equation(equation, field)")
         whole = jnp.broadcast_to(self._profile(grid), (len(self.space.component_names), *grid.physical_shape))
-        if field.rank == "vector" or _is_zero(self.amplitude):
+        if field.rank != "scalar" or _is_zero(self.amplitude):
             return whole
         z, height = grid.coordinates()[-1], grid.lengths[-1]  # type: ignore[index]
         halves = 1 if grid.dimensions > 1 else 2  # which has no mean by itself

@@ -87,7 +87,12 @@ class Initial(eqx.Module):
             raise ValueError(f"{self.name} on a grid of {grid.dimensions} dimensions; it is a field in {known}")
         self._refuse_walls(grid)
         with no_ambient_mesh():
-            return self.values(grid.as_real if field.real else grid.as_complex, field, key)
+            try:
+                return self.values(grid.as_real if field.real else grid.as_complex, field, key)
+            except ValueError as error:
+                if grid.walls and not str(error).startswith(str(self.name)):  # of the grid, which knows no name
+                    raise ValueError(f"{self.name}: {error}") from error
+                raise
 
     @abstractmethod
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:

@@ -49,14 +49,14 @@ class Noise(Initial):
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("noise without a key: one from jax.random.key is needed")
-        transform = Transform(grid)
+        transform = Transform(grid) if field.solenoidal else None
 
         @jax.jit
         def make(key: Array) -> Array:
             shape = (component_count(field, grid), *grid.physical_shape)
             noise = normal(key, shape, grid.physical_dtype)
             noise = jax.lax.with_sharding_constraint(noise, grid.physical_sharding(len(shape)))
-            if field.solenoidal:
+            if transform is not None:
                 noise = transform.inverse(project_solenoidal(transform.forward(noise), grid))
             return (self.background + self.amplitude * noise).astype(grid.physical_dtype)
 

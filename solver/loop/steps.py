@@ -212,8 +212,9 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
 def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
     """Largest over the fields of ‖e‖/S. One all-reduce, or two where real and complex fields are mixed.
 
-    ‖·‖ is the root mean square over the box. S is ‖u‖ before or after the step, whichever is larger, or its value from
-    the equation's `error_scales`, and at least a millionth of the largest S: without such a floor a field that starts
+    ‖·‖ is the root mean square over the box, of the fields with what conditions at walls add. S is ‖u‖ before or after
+    the step, whichever is larger, or its value from the equation's `error_scales`, and at least a millionth of the
+    largest S: without such a floor a field that starts
     at zero and grows as t² has an error as large as itself after any step, however short.
 
     Args:
@@ -225,8 +226,9 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
     names = list(equation.fields_alone(error))
-    squared = lambda u, name: equation.space(name).product(u[name], u[name])  # noqa: E731
-    squares = summed([squared(u, name) for u in (error, before, after) for name in names], equation.grid.dtype)
+    squares_of_error = [equation.space(name).product(error[name], error[name]) for name in names]
+    whole = [equation.space(name).whole_product(u[name]) for u in (before, after) for name in names]
+    squares = summed([*squares_of_error, *whole], equation.grid.dtype)
     # the derivative of a root at 0 is none
     norms = iter([jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) for square in squares])
     of_error, of_before, of_after = ({name: next(norms) for name in names} for _ in range(3))

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics.gradients import vorticity
-from solver.diagnostics.mode_sums import product, summed
+from solver.diagnostics.mode_sums import ModeSum, product, summed
 from solver.diagnostics.points import at_places
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
@@ -248,8 +248,9 @@ class PolynomialSpace(Space):
         shaped = values.reshape(-1, *[1] * self.grid.dimensions)
         return self.tested(jnp.where(self._mean_polynomial(), shaped, 0).astype(self.grid.complex_dtype))
 
-    def whole_square(self, u_hat: Array) -> Array:
-        return PolynomialSpace.mean_square(self, self.series(u_hat))
+    def whole_product(self, u_hat: Array) -> ModeSum:
+        c = self.series(u_hat)
+        return product(c, c, self.modes)
 
     def mean_square_at_walls(self, c: Array, of: Sequence[Sequence[bool]]) -> Array:
         """Mean square at both walls of polynomials, of the components that are marked for each wall."""

@@ -187,7 +187,11 @@ class Space(eqx.Module):
 
     def whole_square(self, u_hat: Array) -> Array:
         """⟨|u|²⟩ of a field, with the part that its conditions at walls add. One all-reduce."""
-        return self.mean_square(u_hat)
+        return summed([self.whole_product(u_hat)], self.grid.dtype)[0]
+
+    def whole_product(self, u_hat: Array) -> ModeSum:
+        """The same as a sum over modes that `mode_sums.summed` works out."""
+        return self.product(u_hat, u_hat)
 
     # ---- derivatives, mode by mode ------------------------------------------------------------------------------
 

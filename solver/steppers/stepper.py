@@ -239,7 +239,9 @@ def fitting(equation: AnyEquation) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
     spectrum = spectrum_of(equation)
     stable = (cls for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for)
-    return sorted({cls.name for cls in stable if cls.exact_linear or not kicking(equation)})
+    at_walls = any(space.has_values_at_walls for space in equation.spaces.values())
+    fit = (cls for cls in stable if cls.for_values_at_walls or not at_walls)
+    return sorted({cls.name for cls in fit if cls.exact_linear or not kicking(equation)})
 
 
 def fitting_classes(equation: AnyEquation) -> list[type[Stepper]]:

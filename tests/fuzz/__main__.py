@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trials", default=",".join(TRIALS), help="of " + ", ".join(TRIALS))
     parser.add_argument("--shrink", action="store_true", help="look for smaller run files of each fault")
+    parser.add_argument("--walls", action="store_true", help="run files between walls alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--part", type=int, help="be one of the processes: a number from 0 on")
     options = parser.parse_args()
@@ -41,7 +42,10 @@ def main() -> int:
         return all_parts(options.processes)
     warnings.simplefilter("ignore")
     part = (options.part, options.processes)
-    search, number = Search(time.time() + options.seconds, options.trials.split(",")), options.seed
+    search, number = (
+        Search(time.time() + options.seconds, options.trials.split(","), only_walls=options.walls),
+        options.seed,
+    )
     while not search.is_over():
         search.go(number, shrink=options.shrink, part=part)
         number += 1

@@ -137,7 +137,7 @@ def differentiated(given: Given) -> None:
         fields = {name: factor * u for name, u in begin.items()}
         state = sw.initial_state(given.equation, given.stepper, fields, seed=given.table["random"]["seed"])
         end = given.alone(given.advanced(state).field)
-        return sum(sw.diagnostics.mean_square(u, given.equation.space(name).fourier) for name, u in end.items())
+        return sum(given.equation.space(name).mean_square(u) for name, u in end.items())
 
     call, h = jax.jit(size), 1e-4
     if not float(call(1.0)) < 1e12:  # a given power goes into modes that hold rounding alone

@@ -13,6 +13,7 @@ from reference.splitting import STEPS
 from reference.steppers import EMBEDDED
 
 from fuzz.acting import SIGNED, forcings, obstacles
+from fuzz.layers import walled_files
 from fuzz.outputs import outputs
 from fuzz.running import RANDOM, disturbance
 from fuzz.starts import reach, starts
@@ -286,6 +287,8 @@ PLACE = re.compile(r"(?<![.\w])[xyz]\b")  # in a text; such texts have no points
 @st.composite
 def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     """The table of a run file that has what a turn says."""
+    if turn.walls:
+        return draw(walled_files(turn))
     section, dimensions, fields = draw(equations(turn))
     holds_places = PLACE.search(" ".join(section.get("write", ())))
     rule = draw(st.sampled_from(EXACT)) if holds_places and turn.rule.startswith("phase") else turn.rule

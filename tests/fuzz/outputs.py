@@ -78,8 +78,10 @@ def parts_and_means(draw: Any, fields: dict[str, str], dimensions: int, lengths:
 def compare_outputs(into: Path, table: Table, course: Any, bound: float) -> None:
     """Every record that the second program makes is in the file, after the steps that its schedule says."""
     for name, section in table["output"].items():
-        if name in ("statistics", "slices", "snapshots"):
-            {"statistics": _statistics, "slices": _slices, "snapshots": _snapshots}[name](into, section, course, bound)
+        if name in ("slices", "snapshots"):
+            {"slices": _slices, "snapshots": _snapshots}[name](into, section, course, bound)
+        if name == "statistics":
+            _statistics(into, section, course, bound, table["output"])
         if name in ("series", "snapshots", "statistics", "slices"):
             continue
         numbers = due(section, course)
@@ -197,7 +199,10 @@ def _snapshots(into: Path, section: Table, course: Any, bound: float) -> None:
 def _slices(into: Path, section: Table, course: Any, bound: float) -> None:
     box, [at] = course.system.box, section["at"]
     axis, place = "xyz".index(at[0]), float(at.partition("=")[2])
-    index = int(np.rint(place / (box.lengths[axis] / box.points[axis]))) % box.points[axis]
+    if axis == box.dimensions - 1 and hasattr(box, "height"):  # between walls
+        index = int(np.argmin(np.abs(np.ravel(box.x[axis])[: box.points[axis]] - place)))
+    else:
+        index = int(np.rint(place / (box.lengths[axis] / box.points[axis]))) % box.points[axis]
     numbers = due(section, course)
     for number, path in zip(numbers, _files(into / "slices", numbers), strict=True):
         with h5py.File(path) as file:
@@ -209,7 +214,7 @@ def _slices(into: Path, section: Table, course: Any, bound: float) -> None:
                 _near(f"slices/{path.name}: {name}", found, wanted, bound, size)
 
 
-def _statistics(into: Path, section: Table, course: Any, bound: float) -> None:
+def _statistics(into: Path, section: Table, course: Any, bound: float, outputs: Table) -> None:
     """Windows end where the output is due; a state has the weight of the time since the one before it that entered."""
     last = len(course.times) - 1
     ends = [n for n in due(section, course) if n]
@@ -223,7 +228,7 @@ def _statistics(into: Path, section: Table, course: Any, bound: float) -> None:
         weights = np.diff([course.times[n] for n in (begin, *sampled)])
         mean = lambda values, weights=weights: np.tensordot(weights, values, 1) / weights.sum()  # noqa: E731
         for name in section["of"]:
-            records = [course.record(name, {}, n) for n in sampled]
+            records = [course.record(name, outputs.get(name, {}), n) for n in sampled]
             near = bound / _unevenness(course, sampled) if name in RATIOS else bound
             with h5py.File(into / "statistics" / f"{name}.h5") as file:
                 for column in records[0]:

@@ -58,7 +58,12 @@ def names_may_be_awkward(table: Table, folder: Path) -> str:
     equation["write"] = [_replaced(line, old, new) for line in equation["write"]]
     if "series" in equation:
         equation["series"] = {n: _replaced(text, old, new) for n, text in equation["series"].items()}
-    for holder in (equation["fields"], changed.get("forcing", {}), changed["initial"]):
+    for holder in (
+        equation["fields"],
+        changed.get("forcing", {}),
+        changed.get("walls", {}),
+        changed.get("initial", {}),
+    ):
         if "name" not in holder and old in holder:
             changed_holder = {new if n == old else n: value for n, value in holder.items()}
             holder.clear()
@@ -102,7 +107,7 @@ DEFAULTS = {
 def units_do_not_matter(table: Table, folder: Path) -> str:
     """In units of length and time from 1e-12 to 1e12 a run has the same fields, in these units."""
     section, time = table["equation"], table["time"]
-    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge"}:
+    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge", "walls"}:
         return "units unknown"
     if any(key.startswith("hyper") or key in ("diffusivities", "mean_gradients") for key in section):
         return "units unknown"

@@ -17,6 +17,7 @@ from typing import Any
 import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import DataObject, data, integers
+from reference.control import NotKnown
 
 from fuzz.invent import run_files
 from fuzz.running import Fault
@@ -42,9 +43,11 @@ class Search:
         until: when to end, as `time.time()`.
         trials: names of those that run files go through: all the first, and those of the others whose turn it is.
         others: how many of the others.
+        only_walls: whether all run files are between walls.
     """
 
-    def __init__(self, until: float, trials: list[str], others: int = OTHERS) -> None:
+    def __init__(self, until: float, trials: list[str], others: int = OTHERS, *, only_walls: bool = False) -> None:
+        self.only_walls = only_walls
         self.until, self.trials, self.others, self.of_turn = until, trials, min(others, len(trials) - 1), trials[:1]
         self.faults: dict[str, tuple[str, str]] = {}  # by kind: the line, and the smallest run file
         self.results: Counter[str] = Counter()
@@ -64,6 +67,8 @@ class Search:
                 place.mkdir()
                 try:
                     result = TRIALS[name](table, place)
+                except NotKnown:
+                    result = "not known"
                 except Exception as fault:
                     line = str(fault) if isinstance(fault, Fault) else f"the trial fails: {fault!r}"
                     self._keep(name, line, json.dumps(table))
@@ -92,7 +97,9 @@ class Search:
         """
         first, *others = self.trials
         in_turn = shuffled_again_and_again(others, Random(f"{number} {part}")) if others else iter(())
-        for i, turn in islice(enumerate(islice(turns(number), count)), part[0], None, part[1]):
+        for i, turn in islice(
+            enumerate(islice(turns(number, only_walls=self.only_walls), count)), part[0], None, part[1]
+        ):
             self.of_turn = list(dict.fromkeys([first, *islice(in_turn, self.others + MORE)]))
             if not self.is_over():
                 self._one(turn, 1000 * number + i, shrink=shrink)

@@ -23,6 +23,12 @@ FORCINGS = (
     "abc", "constant-power", "flow-rate", "frozen-shells", "kolmogorov", "ornstein-uhlenbeck", "uniform", "white-noise",
 )  # fmt: skip
 
+WALLED = (
+    "rayleigh-benard", "navier-stokes", "boussinesq", "mhd", "oldroyd-b", "allen-cahn", "fisher-kpp", "gray-scott",
+    "brusselator", "keller-segel", "written",
+)  # fmt: skip
+BETWEEN_WALLS = (*WALLED, "rayleigh-benard", "navier-stokes", "written", "written", "written", "written")
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -34,6 +40,7 @@ class Turn:
         rule: of dealiasing, for equations whose products the second program forms alike.
         mesh: of which kind, of `MESHES`; slabs where there are no pencils, one device in one dimension.
         forcing: its name; drawn, or none, where none is given.
+        walls: whether it is between walls.
     """
 
     equation: str
@@ -41,13 +48,16 @@ class Turn:
     rule: str
     mesh: str
     forcing: str | None = None
+    walls: bool = False
 
 
-def turns(seed: int) -> Iterator[Turn]:
+def turns(seed: int, *, only_walls: bool = False) -> Iterator[Turn]:
     """Turns without end, in an order that a seed gives."""
     names = [*library.TABLE, *library.BUILT, *["written"] * TEXTS, *sorted(SPLIT) * 2, "boussinesq"]
-    equations: list[tuple[str, str | None]] = [*((name, None) for name in names)]
-    equations += [("navier-stokes", forcing) for forcing in (*FORCINGS, "abc")]  # which is drawn in cubes alone
+    equations: list[tuple[str, str | None, bool]] = [(name, None, False) for name in names if name != "rayleigh-benard"]
+    equations += [("navier-stokes", forcing, False) for forcing in (*FORCINGS, "abc")]  # which is drawn in cubes alone
+    between = [(name, None, True) for name in BETWEEN_WALLS]
+    equations = [*([] if only_walls else equations), *between]
     random = Random(seed)
     exponential = [name for name in STEPPERS if name.startswith("etd")]  # of which matrices have their own functions
     steppers = {
@@ -55,8 +65,8 @@ def turns(seed: int) -> Iterator[Turn]:
         False: shuffled_again_and_again(sorted(STEPPERS), random),
     }
     rules, meshes = (shuffled_again_and_again(list(those), random) for those in (RULES, MESHES))
-    for equation, forcing in shuffled_again_and_again(equations, random):
-        yield Turn(equation, next(steppers[equation in COUPLED]), next(rules), next(meshes), forcing)
+    for equation, forcing, walls in shuffled_again_and_again(equations, random):
+        yield Turn(equation, next(steppers[equation in COUPLED]), next(rules), next(meshes), forcing, walls)
 
 
 def shuffled_again_and_again(those: list, random: Random) -> Iterator:  # type: ignore[type-arg]

@@ -33,8 +33,8 @@ class Box:
         self.k2 = sum(k * k for k in self.k_full)
         self.kept = self._kept()
         self.damping = self._damping()
-        spacing = [np.arange(n) / n * length for n, length in zip(self.points, self.lengths, strict=True)]
-        self.x = np.meshgrid(*spacing, indexing="ij")
+        sides = [np.arange(n) / n * length for n, length in zip(self.points, self.lengths, strict=True)]
+        self.x = np.meshgrid(*sides, indexing="ij")
         self.mean_mode = reduce(np.logical_and, [n == 0 for n in self.n])
 
     def _kept(self):
@@ -55,12 +55,19 @@ class Box:
     @property
     def turned(self):
         """exp(i k·s) of the shift of the points."""
-        spacing = self.lengths / np.array(self.points)
-        return np.exp(1j * sum(k * s * h for k, s, h in zip(self.k_full, self.shift, spacing, strict=True)))
+        return np.exp(1j * sum(k * s * h for k, s, h in zip(self.k_full, self.shift, self.spacing, strict=True)))
 
     def at_points(self, coefficients):
         """Values at the (shifted) points."""
         return np.fft.ifftn(coefficients * self.turned if self.shift.any() else coefficients) * np.prod(self.points)
+
+    def mean(self, values):
+        """The mean over the box."""
+        return np.mean(np.real(values))
+
+    @property
+    def spacing(self):
+        return self.lengths / np.array(self.points)
 
     def modes(self, values):
         """Coefficients of values at the (shifted) points, of the modes that are kept."""

@@ -7,6 +7,7 @@ import numpy as np
 # speeds whose moduli are added along each axis, or a rate of reaction, by equation
 SPEEDS = {
     "burgers": ["velocity"], "navier-stokes": ["velocity"], "boussinesq": ["velocity"], "oldroyd-b": ["velocity"],
+    "rayleigh-benard": ["velocity"],
     "shallow-water": ["velocity"], "kuramoto-sivashinsky": ["grad(u)"], "hasegawa-mima": ["v"],
     "hasegawa-wakatani": ["v"], "vorticity": ["v"], "surface-quasi-geostrophic": ["perp(psi)"],
     "mhd": ["velocity", "magnetic_field"], "reduced-mhd": ["u", "b"], "korteweg-de-vries": ["nonlinearity*u*ex"],
@@ -33,9 +34,10 @@ class NotKnown(Exception):
 def rate_of(section, system, fields):
     """The CFL number over the step [1/time], of an `[equation]` and coefficients."""
     name, box = section["name"], system.box
-    spacing = box.lengths / np.array(box.points)
+    spacing = box.spacing
     found = system.expressions(system.place(fields, 0.0))
     of_bodies = 0.0 if system.bodies is None else system.bodies.rate
+    of_bodies += system.rate_of_linear() + (name == "rayleigh-benard")
     at_points = lambda text: np.abs([v.at_points() for v in np.ravel(found.value(text))])  # noqa: E731
     if name == "advection-diffusion":
         wind = np.abs(section.get("velocity", [0.0] * box.dimensions)).astype(float)
@@ -45,8 +47,8 @@ def rate_of(section, system, fields):
     if name in SPEEDS:
         each = [at_points(text) for text in SPEEDS[name]]
         speeds = np.maximum(*each) if name.startswith("two-layer") else sum(each)
-        mean = {"mhd": section.get("mean_field", 0.0), "reduced-mhd": [0.0, 0.0, section.get("mean_field", 1.0)]}
-        waves = np.sum(np.abs(mean.get(name, 0.0)) / spacing)
+        mean = {"mhd": section.get("mean_field") or (), "reduced-mhd": [0.0, 0.0, section.get("mean_field", 1.0)]}
+        waves = sum(np.abs(v) / np.min(h) for v, h in zip(mean.get(name, ()), spacing, strict=False))
         return np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False))) + waves + of_bodies
     text = REACTIONS.get(name) or section.get("rate")
     if not text:
@@ -64,7 +66,7 @@ class Control:
     def _first(self, problem, start):
         """A hundredth of ‖u‖/‖u_t‖; from rest, when the acceleration reaches a tenth of the CFL number."""
         change = problem.nonlinear(start, 0.0, 0) + start.by(problem.linear.apply, 0)
-        size, speed = (np.sqrt(np.sum(np.abs(f.fields) ** 2)) for f in (start, change))
+        size, speed = (np.sqrt(np.sum(np.abs(f) ** 2)) for f in (problem.system.whole(start.fields), change.fields))
         if size > 0:
             return 0.01 * size / speed if speed > 0 else np.inf
         accelerated = self.rate(change)

@@ -226,6 +226,25 @@ def boussinesq(given, d):
     )  # fmt: skip
 
 
+def rayleigh_benard(given, d):
+    """In free-fall units: ν = (Pr/Ra)^½, κ = (Ra Pr)^−½."""
+    rayleigh, prandtl, up = given["rayleigh"], given.get("prandtl", 1.0), "xyz"[d - 1]
+    turn = " - cause(rotation, rotation*cross(ez, velocity))" if d == 3 else ""
+    slope = f"d{up}(temperature)"
+    return entry(
+        [f"dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(buoyancy, temperature*up){turn}"
+         " + cause(viscosity, nu*lap(velocity))",
+         "div(velocity) = 0",
+         "dt(temperature) = -velocity@grad(temperature) + cause(diffusivity, kappa*lap(temperature))"],
+        {"velocity": "vector", "temperature": "scalar"}, unknowns={"p": "scalar"},
+        defaults={"rotation": 0.0, "nu": (prandtl / rayleigh) ** 0.5, "kappa": (prandtl * rayleigh) ** -0.5},
+        energies={"kinetic_energy": "velocity@velocity/2", "thermal_energy": "temperature*temperature/2"},
+        series={"heat_flux": "velocity.up*temperature", "nusselt_flux": f"velocity.up*temperature/kappa - {slope}",
+                "nusselt_dissipation": "grad(temperature)@grad(temperature)", "nusselt_bottom": f"-bottom({slope})",
+                "nusselt_top": f"-top({slope})", "reynolds": "sqrt(2*kinetic_energy)/nu"},
+    )  # fmt: skip
+
+
 def magnetic(given, d, hall=False):
     mean = given.get("mean_field") or [0.0] * d
     induced = "cross(velocity - ion_inertial_length*curl(magnetic_field), mean_field + magnetic_field)"
@@ -258,6 +277,7 @@ def advection_diffusion(given, d):
 BUILT = {
     "navier-stokes": navier_stokes,
     "boussinesq": boussinesq,
+    "rayleigh-benard": rayleigh_benard,
     "mhd": magnetic,
     "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
     "advection-diffusion": advection_diffusion,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from .bodies import Bodies
 from .box import Box
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
+from .layer import Layer
 from .outputs import Record
 from .splitting import STEPS, Wavefunction
 from .starts import Start
-from .steppers import EMBEDDED, STEPPERS, Linear, Pair, Phi
+from .steppers import EMBEDDED, STEPPERS, Pair, Phi
 from .system import System
+from .walls import RecordBetween, Walled, conditions_of
 
 NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
@@ -24,6 +27,7 @@ STREAMS = {  # texts of velocities that follow from a field
     "surface-quasi-geostrophic": {"velocity": "perp(psi)"},
     "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
 }
+AT_WALL = re.compile(r"(?:(d[xyz])\((\w+)\)|(\w+))\((bottom|top)\) = (.*)")  # a condition as a line of a text
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
 
@@ -41,6 +45,8 @@ def system_of(table):
     lengths = grid.get("lengths", "2 pi")
     lengths = [length(v) for v in (lengths if isinstance(lengths, list) else [lengths] * len(shape))]
     name, d = section["name"], len(shape)
+    if grid.get("walls"):
+        return between_walls(table, section, Layer(shape, lengths))
     box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
     box.epsilon = 2.0 ** (-23 if grid.get("precision") == "float32" else -52)
     if name in SPLIT:
@@ -54,11 +60,7 @@ def system_of(table):
             section.get("unknowns", {}), section.get("define", {}), section.get("functions"),
             section.get("energies"), section.get("series"), tuple(section.get("means", {})), bodies,
         )  # fmt: skip
-    if name not in library.TABLE and name not in library.BUILT:
-        raise NotKnown(name)
-    entry = library.BUILT[name](section, d) if name in library.BUILT else library.TABLE[name]
-    given = {k: int(v) if isinstance(v, bool) else v for k, v in section.items() if k not in NOT_NUMBERS}
-    numbers = {**entry["defaults"], **given}
+    entry, numbers = entry_of(section, d)
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
@@ -68,11 +70,42 @@ def system_of(table):
     )  # fmt: skip
 
 
+def entry_of(section, d):
+    """The entry of the library, and its numbers."""
+    name = section["name"]
+    if name not in library.TABLE and name not in library.BUILT:
+        raise NotKnown(name)
+    entry = library.BUILT[name](section, d) if name in library.BUILT else library.TABLE[name]
+    given = {k: int(v) if isinstance(v, bool) else v for k, v in section.items() if k not in NOT_NUMBERS}
+    return entry, {**entry["defaults"], **given}
+
+
+def between_walls(table, section, layer):
+    if section["name"] == "written":
+        lines = section["write"]
+        entry = {"lines": [lines] if isinstance(lines, str) else lines, "define": {}, "unknowns": {}, "energies": None,
+                 "series": {}, **section}  # fmt: skip
+        numbers = section.get("parameters", {})
+    else:
+        entry, numbers = entry_of(section, layer.dimensions)
+    at_walls = [AT_WALL.fullmatch(line) for line in entry["lines"]]
+    walls = {name: dict(both) for name, both in table.get("walls", {}).items()}
+    for slope, of, name, place, number in (match.groups() for match in at_walls if match):
+        condition = {"slope" if slope else "value": float(number)}
+        walls.setdefault(of or name, {})["lower" if place == "bottom" else "upper"] = condition
+    lines = [line for line, match in zip(entry["lines"], at_walls, strict=True) if not match]
+    solenoidal = [name for name in entry["fields"] if f"div({name}) = 0" in entry["lines"] or name in SOLENOIDAL]
+    return Walled(
+        layer, conditions_of(walls, entry["fields"], solenoidal), lines, entry["fields"], numbers,
+        entry["unknowns"], entry["define"], section.get("functions"), entry["energies"], entry["series"],
+    )  # fmt: skip
+
+
 class Problem:
     """What a stepper sees: L, and N of a pair of coefficients and integrals, those of the budgets since the start."""
 
     def __init__(self, system, forces):
-        self.system, self.linear, self.step, self.kept = system, Linear(system.L), 0, {}
+        self.system, self.linear, self.step, self.kept = system, system.operator, 0, {}
         self.forces = forces
         self.alternates = system.box.rule == "phase-shift-alternating"
         causes = [*system.causes, "nonlinear", *(["forcing"] if forces else [])]
@@ -95,8 +128,9 @@ class Problem:
             forced = system.projected(name, force_on(fields[mine], moved[mine]))
             changes["forcing"] = changes.get("forcing", 0) + forced
         whole = sum(changes.values())
-        for cause, matrix in system.causes.items():
-            changes[cause] = np.einsum("ij...,j...->i...", matrix, fields)
+        for cause in system.causes:
+            changes[cause], others = system.by_cause(cause, fields)
+            changes["nonlinear"] = changes["nonlinear"] - others
         rates = [system.rate_of_energy(system.energies[e], fields, changes[cause]) for e, cause in self.budget]
         return Pair(whole, np.array(rates))
 
@@ -106,6 +140,8 @@ def fields_at_start(system, values, damped=()):
 
     Values are taken to hold kept modes alone, but for `damped` fields, which are transformed as all values are.
     """
+    if isinstance(system, Walled):
+        return system.fields_of(values)
     arrays = []
     for part in system.names:
         name, _, index = part.partition(".")
@@ -117,8 +153,10 @@ def fields_at_start(system, values, damped=()):
 
 def start_of(table, given):
     """Values at the points by field name at the start; those that random numbers or files make are as given."""
-    system, initial = system_of(table), table["initial"]
+    system, initial = system_of(table), table.get("initial", {})
     sections = {next(iter(system.fields)): initial} if "name" in initial else initial
+    if isinstance(system, Walled):
+        return starts_between_walls(system, table, sections, given)
     made = {}
     for name, one in sections.items():
         values = Start(one, table["equation"], system.box, len(given[name])).values()
@@ -130,6 +168,19 @@ def start_of(table, given):
     return values_at_points(system, fields)
 
 
+def starts_between_walls(system, table, sections, given):
+    """The same between walls, where fields without a start have the profile of their conditions."""
+    made, at_rest = {}, system.values_of(system.nothing)
+    for name in system.fields:
+        one = sections.get(name, {"name": "conduction"})
+        if one["name"] == "conduction":
+            made[name] = given[name] if one.get("amplitude") else at_rest[name]
+        else:
+            values = Start(one, table["equation"], system.box, len(given[name])).values()
+            made[name] = given[name] if values is None else values
+    return system.values_of(system.fields_of(made))
+
+
 def _position(system, name, index):
     """Which stored component of a field has this index."""
     return list(dict.fromkeys(system.parts[name].values())).index(f"{name}.{index}")
@@ -137,6 +188,8 @@ def _position(system, name, index):
 
 def values_at_points(system, fields):
     """Values `(component, *points)` by field name."""
+    if isinstance(system, Walled):
+        return system.values_of(fields)
     found = {}
     for name in system.fields:
         parts = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
@@ -195,6 +248,9 @@ class Course:
     def record(self, name, section, number):
         """Columns of `[output.NAME]` after a step."""
         nonlinear = lambda fields: self.system.nonlinear(fields, self.times[number])  # noqa: E731
+        if isinstance(self.system, Walled):
+            whole = self.system.whole(self.states[number].fields)
+            return RecordBetween(self.system, whole, section, None, {}).columns(name)
         streams = STREAMS.get(self.section["name"], {})
         return Record(self.system, self.states[number].fields, section, nonlinear, streams).columns(name)
 
@@ -247,7 +303,8 @@ def _stepped(course, stepper, dt, *, with_error=False):
         return after, None
     other, _ = EMBEDDED[stepper](problem, state, t, dt, None)
     norm = lambda fields, mine: np.sqrt(np.sum(np.abs(fields[mine]) ** 2))  # noqa: E731
-    three, sizes = (after.fields - other.fields, state.fields, after.fields), {}
+    three = (after.fields - other.fields, system.whole(state.fields), system.whole(after.fields))
+    sizes = {}
     for name in system.fields:
         mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
         sizes[name] = [norm(fields, mine) for fields in three]

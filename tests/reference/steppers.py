@@ -140,7 +140,7 @@ def low_storage(nodes, keep, add):
 
 
 def exponential(*rows):
-    """Rows of (share of the step, {j: {k: weight of φ_k}}, stage it starts from, node)."""
+    """Rows of (share of the step, {j: {k: weight of φ_k}}, stage it starts from, node); k with another share."""
 
     def advance(problem, u, t, dt, past):
         phi = problem.phi(dt)
@@ -149,8 +149,9 @@ def exponential(*rows):
             known.append(problem.nonlinear(stages[-1], t + node * dt, len(known)))
             value = phi(0, over, stages[begin])
             for j, weights in terms.items():
-                for order, weight in weights.items():
-                    value = value + (over * dt * weight) * phi(order, over, known[j])
+                for key, weight in weights.items():
+                    order, share = key if isinstance(key, tuple) else (key, over)
+                    value = value + (over * dt * weight) * phi(order, share, known[j])
             stages.append(value)
             node = at
         return stages[-1], past
@@ -253,6 +254,28 @@ STEPPERS = {
         (0.5, {1: {1: 1}}, 0, 0.5),
         (0.5, {0: {1: -1}, 2: {1: 2}}, 1, 1),
         (1, {0: {1: 1, 2: -3, 3: 4}, 1: {2: 2, 3: -4}, 2: {2: 2, 3: -4}, 3: {2: -1, 3: 4}}, 0, 1),
+    ),
+    "krogstad4": exponential(
+        (0.5, {0: {1: 1}}, 0, 0.5),
+        (0.5, {0: {1: 1, 2: -2}, 1: {2: 2}}, 0, 0.5),
+        (1, {0: {1: 1, 2: -2}, 2: {2: 2}}, 0, 1),
+        (1, {0: {1: 1, 2: -3, 3: 4}, 1: {2: 2, 3: -4}, 2: {2: 2, 3: -4}, 3: {2: -1, 3: 4}}, 0, 1),
+    ),
+    "etdrk5s4": exponential(  # Hochbruck and Ostermann (2005), equation 5.19
+        (0.5, {0: {1: 1}}, 0, 0.5),
+        (0.5, {0: {1: 1, 2: -2}, 1: {2: 2}}, 0, 0.5),
+        (1, {0: {1: 1, 2: -2}, 1: {2: 1}, 2: {2: 1}}, 0, 1),
+        (
+            0.5,
+            {
+                0: {1: 1, 2: -1.5, 3: 1, (3, 1): 2, (2, 1): -0.5},
+                3: {2: -0.5, 3: 1, (3, 1): 2, (2, 1): -0.5},
+                **{j: {2: 1, 3: -1, (3, 1): -2, (2, 1): 0.5} for j in (1, 2)},
+            },
+            0,
+            0.5,
+        ),
+        (1, {0: {1: 1, 2: -3, 3: 4}, 3: {2: -1, 3: 4}, 4: {2: 4, 3: -8}}, 0, 1),
     ),
     "imexrk2": additive(
         (0, G, 1), ((G,), (1 - 1 / (2 * G), 1 / (2 * G))), ((0,), (0, 1 - G)), G, (1 - 1 / (2 * G), 1 / (2 * G), 0)

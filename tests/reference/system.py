@@ -16,6 +16,7 @@ import itertools
 
 import numpy as np
 
+from .steppers import Linear
 from .text import Expressions
 from .values import Place, Unsolved, Value
 
@@ -202,6 +203,22 @@ class System:
                 of_cause[i, self.names.index(name)] += symbol
         return whole, causes
 
+    @property
+    def operator(self):
+        return Linear(self.L)
+
+    def whole(self, fields):
+        """Coefficients with what conditions add."""
+        return fields
+
+    def by_cause(self, cause, fields):
+        """What a cause changes, and the part of it that is in N."""
+        return np.einsum("ij...,j...->i...", self.causes[cause], fields), 0.0
+
+    def rate_of_linear(self):
+        """The rate of linear terms that are not of L."""
+        return 0.0
+
     def nonlinear(self, fields, t):
         """N of coefficients `(component, *modes)`."""
         changes, _ = self.change(fields, t)
@@ -220,7 +237,7 @@ class System:
     def energy(self, text, fields, t=0.0):
         """The mean of a density over the box."""
         [value] = np.ravel(self.expressions(self.place(fields, t)).value(text))
-        return np.mean(np.real(value.at_points()))
+        return self.box.mean(value.at_points())
 
     def projected(self, name, force):
         """A force on one field as a change of all fields: what its equation and the constraints make of it."""
@@ -232,8 +249,8 @@ class System:
 
     def rate_of_energy(self, text, fields, change):
         """d/dt of the mean of a quadratic density, where the fields change so."""
-        size, moved = np.abs(fields).max(), np.abs(change).max()
-        if not moved or not size:
+        size, moved = np.abs(self.whole(fields)).max(), np.abs(change).max()
+        if not moved > 1e-150 * size or not size:
             return 0.0
         scale = size / moved
         ahead, behind = (self.energy(text, fields + sign * scale * change) for sign in (1, -1))
@@ -266,7 +283,7 @@ class Columns:
         if not self._has_fields(tree):
             return self._number(tree)
         [value] = np.ravel(self.expressions.node(tree))
-        return np.mean(np.real(value.at_points()))
+        return self.expressions.box.mean(value.at_points())
 
     def _has_fields(self, node):
         """Whether a field stands outside of mean, max and min over the box: then all of it is a density."""
@@ -278,7 +295,7 @@ class Columns:
         return any(self._has_fields(child) for child in ast.iter_child_nodes(node))
 
     def _number(self, node):
-        over = {"mean": np.mean, "max": np.max, "min": np.min}
+        over = {"mean": self.expressions.box.mean, "max": np.max, "min": np.min}
         if isinstance(node, ast.Call) and node.func.id in over and len(node.args) == 1:
             [value] = np.ravel(self.expressions.node(node.args[0]))
             return over[node.func.id](np.real(value.at_points()))

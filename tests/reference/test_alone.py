@@ -7,7 +7,8 @@ FILES = [path for path in Path(__file__).parent.glob("*.py") if not path.name.st
 
 
 def test_it_imports_numpy_and_scipy_alone():
-    known = {"numpy", "scipy", "ast", "contextlib", "itertools", "fractions", "functools", "operator", "__future__"}
+    known = {"numpy", "scipy", "ast", "contextlib", "itertools", "fractions", "functools", "operator", "re"}
+    known |= {"__future__"}
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -15,5 +16,6 @@ def test_it_imports_numpy_and_scipy_alone():
             assert {name.split(".")[0] for name in names} <= known, path
 
 
-def test_it_has_at_most_2500_lines():
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES) <= 2500
+def test_it_has_at_most_3200_lines():
+    """2500 for the periodic box, and 700 between walls."""
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES) <= 3200

@@ -265,7 +265,7 @@ class Expressions:
 
     def _dt(self, of):
         def later(value):
-            return Value(self.place, 0, {(c, "dt", name): s for (c, _, name), s in value.linear.items()})
+            return type(value)(self.place, 0, {(c, "dt", name): s for (c, _, name), s in value.linear.items()})
 
         return each(later, self.node(of))
 

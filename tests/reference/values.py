@@ -72,7 +72,7 @@ class Value:
         for key, symbol in other.linear.items():
             linear[key] = linear[key] + symbol if key in linear else symbol
         both = lambda a, b: b if a is None else a if b is None else a + b  # noqa: E731
-        return Value(
+        return type(self)(
             self.of, self.number + other.number, linear, both(self.modes, other.modes),
             both(self.points, other.points), self.real and other.real, self.timed or other.timed,
         )  # fmt: skip
@@ -90,7 +90,7 @@ class Value:
         times = lambda a: None if a is None else factor * a  # noqa: E731
         linear = {key: factor * symbol for key, symbol in self.linear.items()}
         real = self.real and not np.iscomplex(factor)
-        return Value(self.of, factor * self.number, linear, times(self.modes), times(self.points), real,
+        return type(self)(self.of, factor * self.number, linear, times(self.modes), times(self.points), real,
                      self.timed or (timed and self.number != 0))  # fmt: skip
 
     def __mul__(self, other):
@@ -106,7 +106,7 @@ class Value:
 
     def varying(self):
         """The same without its number."""
-        return Value(self.of, 0, self.linear, self.modes, self.points, self.real)
+        return type(self)(self.of, 0, self.linear, self.modes, self.points, self.real)
 
     def __truediv__(self, other):
         if other.is_number:
@@ -134,12 +134,12 @@ class Value:
         rest = None if self.modes is None and self.points is None else symbol * self.rest()
         constant = np.ravel(np.broadcast_to(symbol, self.of.box.points))[0] * self.number
         number = constant.real if self.real and real else constant
-        return Value(self.of, number, linear, rest, None, self.real and real, self.timed)
+        return type(self)(self.of, number, linear, rest, None, self.real and real, self.timed)
 
     def explicit(self):
         """The same as nothing but coefficients: no part of L."""
-        return Value(self.of, self.number, {}, self.coefficients() - np.where(self.of.box.mean_mode, self.number, 0),
-                     None, self.real, self.timed)  # fmt: skip
+        varying = self.coefficients() - np.where(self.of.box.mean_mode, self.number, 0)
+        return type(self)(self.of, self.number, {}, varying, None, self.real, self.timed)
 
     def named(self, cause):
         """The same with linear terms under a cause."""
@@ -147,18 +147,18 @@ class Value:
         for (old, kind, name), symbol in self.linear.items():
             key = (old or cause, kind, name)
             linear[key] = linear.get(key, 0) + symbol
-        return Value(self.of, self.number, linear, self.modes, self.points, self.real, self.timed)
+        return type(self)(self.of, self.number, linear, self.modes, self.points, self.real, self.timed)
 
 
 class Place:
     """The box, the coefficients of the fields by component, and the time, at which a text is evaluated."""
 
-    def __init__(self, box, fields, t):
-        self.box, self.fields, self.t = box, fields, t
+    def __init__(self, box, fields, t, kind=Value):
+        self.box, self.fields, self.t, self.kind = box, fields, t, kind
 
     def constant(self, number, timed=False):
-        return Value(self, number, timed=timed)
+        return self.kind(self, number, timed=timed)
 
     def seen(self, points, real):
         """What is known at the points alone."""
-        return Value(self, points=points, real=real)
+        return self.kind(self, points=points, real=real)

@@ -1,0 +1,377 @@
+"""The equations of a text between two walls, tested with functions that meet the homogeneous conditions.
+
+Decay and diffusion are L; everything else is N, taken as it stands at the points. A state holds coefficients of fields
+without what their conditions add.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .control import NotKnown
+from .layer import Tests
+from .outputs import Record
+from .steppers import phi_of_numbers
+from .system import System, components
+from .text import Expressions, array, each
+from .values import Place, Unsolved, Value
+
+
+class Symbol:
+    """A polynomial in ∂x, ∂y, ∂z: powers → number."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, terms):
+        self.terms = terms
+
+    def __add__(self, other):
+        keys = {**self.terms, **other.terms}
+        return Symbol({key: self.terms.get(key, 0) + other.terms.get(key, 0) for key in keys})
+
+    def __radd__(self, nothing):
+        return self
+
+    def __mul__(self, other):
+        if not isinstance(other, Symbol):
+            return Symbol({key: other * number for key, number in self.terms.items()})
+        pairs = [(one, two) for one in self.terms for two in other.terms]
+        each_of = [Symbol({tuple(np.add(a, b).tolist()): self.terms[a] * other.terms[b]}) for a, b in pairs]
+        return sum(each_of, start=Symbol({}))
+
+    __rmul__ = __mul__
+
+    def on(self, layer, c):
+        return sum(number * layer.derivative(c, key) for key, number in self.terms.items())
+
+
+class Rest:
+    """Coefficients of what is no part of L.
+
+    Args:
+        layer: the layer.
+        parts: `fields`, linear in fields; `products`; `across` and `others`, products of which ∂/∂z belongs to it, and
+            which are 0 at the walls, or may not be.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, layer, parts):
+        self.layer, self.parts = layer, parts
+
+    def __add__(self, other):
+        keys = {**self.parts, **other.parts}
+        return Rest(self.layer, {key: self.parts.get(key, 0) + other.parts.get(key, 0) for key in keys})
+
+    def __rmul__(self, number):
+        return Rest(self.layer, {key: number * c for key, c in self.parts.items()})
+
+    def operated(self, symbol, at_walls):
+        found = Rest(self.layer, {})
+        for (*along, up), number in symbol.terms.items():
+            for key, c in self.parts.items():
+                if up and key != "fields" and (up > 1 or key != "products"):
+                    raise NotKnown("a second derivative of a product across the walls")
+                left = up and key == "products"  # to the tests
+                moved = self.layer.derivative(c, (*along, 0 if left else up))
+                found += Rest(self.layer, {at_walls if left else key: number * moved})
+        return found
+
+    def values(self):
+        if self.parts.keys() & {"across", "others"}:
+            raise NotKnown("a product of a derivative of a product")
+        return sum((self.layer.at_points(c) for c in self.parts.values()), start=0.0)
+
+    def tested(self, vanish):
+        """Coefficients that are tested: −⟨product ∂(test)/∂z⟩, or the slope of the polynomials that are kept."""
+        layer, up = self.layer, (*(0,) * (self.layer.dimensions - 1), 1)
+        plain = [c for key, c in self.parts.items() if key in ("fields", "products")]
+        across = [
+            layer.weakly(c) if key == "across" or vanish else layer.derivative(c, up)
+            for key, c in self.parts.items() if key in ("across", "others")
+        ]  # fmt: skip
+        return sum([*plain, *across], start=0.0)
+
+
+class Between(Value):
+    """As `Value`; symbols are polynomials in derivatives, coefficients a `Rest`."""
+
+    is_zero = False  # at the walls, as a product with a velocity across them
+
+    def marked(self, is_zero):
+        self.is_zero = is_zero
+        return self
+
+    @property
+    def crosses(self):
+        """Whether it is such a velocity, or a product with one."""
+        if self.number or self.points is not None or self.modes is not None:
+            return self.is_zero and not self.number
+        return bool(self.linear) and all(
+            name in self.of.upward and not any(powers[-1] for powers in symbol.terms)
+            for (_, _, name), symbol in self.linear.items()
+        )
+
+    def at_points(self):
+        if self.is_number:
+            return np.full(self.of.box.points, self.number)
+        if any(kind != "field" for _, kind, _ in self.linear):
+            raise Unsolved
+        found = self.of.box.at_points(self.of_fields()) if self.linear else 0.0
+        found = found if self.modes is None else found + self.modes.values()
+        found = found + self.number + (0.0 if self.points is None else self.points)
+        return np.real(found)
+
+    def of_fields(self):
+        """Coefficients of the linear part."""
+        return sum(symbol.on(self.of.box, self.of.fields[name]) for (_, _, name), symbol in self.linear.items())
+
+    def rest(self):
+        box, total = self.of.box, self.modes or Rest(self.of.box, {})
+        return total if self.points is None else total + Rest(box, {"products": box.modes(self.points)})
+
+    def coefficients(self):
+        return sum(self.rest().parts.values(), start=self.of_fields() + np.where(self.of.box.mean_mode, self.number, 0))
+
+    def __add__(self, other):
+        held = [one for one in (self, other) if not one.is_number or one.number]
+        return super().__add__(other).marked(bool(held) and all(one.crosses for one in held))
+
+    def scaled(self, factor, timed=False):
+        return super().scaled(factor, timed).marked(self.is_zero)
+
+    def __mul__(self, other):
+        return super().__mul__(other).marked(self.crosses or other.crosses)
+
+    def operated(self, symbol, real=True):
+        linear = {key: symbol * old for key, old in self.linear.items()}
+        constant = symbol.terms.get((0,) * self.of.box.dimensions, 0.0)
+        is_held = self.modes is not None or self.points is not None
+        rest = self.rest().operated(symbol, "across" if self.crosses else "others") if is_held else None
+        return Between(self.of, constant * self.number, linear, rest, None, True, self.timed).marked(self.is_zero)
+
+    def explicit(self):
+        rest = self.rest() + Rest(self.of.box, {"fields": self.of_fields()} if self.linear else {})
+        return Between(self.of, self.number, {}, rest if rest.parts else None, None, True, self.timed)
+
+
+class ExpressionsBetween(Expressions):
+    """As `Expressions`, by derivatives."""
+
+    def symbol(self, *axes):
+        return Symbol({tuple(sum(a == i for a in axes) for i in range(self.d)): 1.0})
+
+    def along(self, of, axis):
+        return each(lambda a: a.operated(self.symbol(axis)), of)
+
+    def _lap(self, of, *along):
+        symbol = sum((self.symbol(a, a) for a in self.axes(along)), start=Symbol({}))
+        return each(lambda a: a.operated(symbol), self.node(of))
+
+    def _hyper(self, of, nu, power):
+        if self.node(nu)[()].number:
+            raise NotKnown("powers of the Laplacian between walls")
+        return each(lambda a: self.place.constant(0.0), self.node(of))
+
+    def _not_known(self, *arguments):
+        raise NotKnown("an operator between walls")
+
+    _mean = _inverse_lap = _helmholtz = _fraclap = _not_known
+
+    def at_wall(self, of, end):
+        profile = np.real(self.node(of)[()].coefficients()[(0,) * (self.d - 1)])
+        return array(self.place.constant(float(profile @ end)))
+
+    def _bottom(self, of):
+        return self.at_wall(of, self.box.ends[0])
+
+    def _top(self, of):
+        return self.at_wall(of, self.box.ends[1])
+
+
+class Walled(System):
+    """A text between walls.
+
+    Args:
+        box: the layer.
+        conditions: of each field, for the lower and the upper wall.
+        others: as of `System`.
+    """
+
+    def __init__(self, box, conditions, lines, fields, numbers, unknowns, define, functions, energies, series):
+        self.box, self.lines, self.fields, self.numbers = box, list(lines), dict(fields), dict(numbers)
+        self.unknowns, self.define, self.functions = dict(unknowns), dict(define), functions
+        self.series, self.complex, self.bodies = dict(series or {}), set(), None
+        self.parts = {name: components(name, rank, box.dimensions) for name, rank in self.fields.items()}
+        self.names = [part for parts in self.parts.values() for part in dict.fromkeys(parts.values())]
+        of_all = {self._energy_name(n): f"{self._square(n)}/2" for n in self.fields}
+        self.energies = dict(of_all if energies is None else energies)
+        self.solenoidal = {name for name, both in conditions.items() if both[0].keys() & {"rigid", "free"}}
+        self.upward = {f"{name}.{box.dimensions - 1}" for name in self.solenoidal}
+        self.tests = {
+            name: Tests(box, conditions[name], len(self.mine(name)), solenoidal=name in self.solenoidal)
+            for name in self.fields
+        }
+        self.nothing = np.zeros((len(self.names), *box.along, box.count), complex)
+        self.rates, self.others = {}, {}  # by cause: (decay, diffusion) by field, and other linear terms by part
+        self._linear()
+
+    def mine(self, name):
+        return [i for i, part in enumerate(self.names) if part.partition(".")[0] == name]
+
+    def place(self, fields, t):
+        found = Place(self.box, dict(zip(self.names, self.whole(fields), strict=True)), t, Between)
+        found.upward = self.upward
+        return found
+
+    def whole(self, fields):
+        return np.concatenate([self.tests[name].lifted(fields[self.mine(name)]) for name in self.fields])
+
+    def expressions(self, place):
+        names = dict(self.define)
+        found = ExpressionsBetween(place, names, self.functions)
+        names |= {name: found.numbers(number) for name, number in self.numbers.items()}
+        for name, parts in self.parts.items():
+            names[name] = np.empty(tuple(i + 1 for i in max(parts)) if max(parts) else (), object)
+            for index, part in parts.items():
+                names[name][index] = Between(place, 0, {(None, "field", part): found.symbol()})
+        for name in self.unknowns:  # a pressure, whose gradient no test sees
+            names[name] = array(Between(place, 0, {(None, "unknown", name): found.symbol()}))
+        return found
+
+    def change(self, fields, t):
+        """What changes each component: Values."""
+        found, changes = self.expressions(self.place(fields, t)), {}
+        for line in self.lines:
+            left, right = line.split("=")
+            name = left.partition("(")[2].strip(" )")
+            if left.strip().startswith("dt("):
+                parts = self.parts[name]
+                values = np.broadcast_to(found.value(right), [i + 1 for i in max(parts)])
+                changes |= {part: values[index] for index, part in parts.items()}
+            elif name not in self.solenoidal:
+                raise NotKnown("unknowns between walls")
+        return [changes[part] for part in self.names]
+
+    def _linear(self):
+        """Decay and diffusion of each field, and the other linear terms, by cause."""
+        d = self.box.dimensions
+        none, twice = (0,) * d, [tuple(2 * (a == i) for a in range(d)) for i in range(d)]
+        self.lap = Symbol(dict.fromkeys(twice, 1.0))
+        for part, value in zip(self.names, self.change(self.nothing, 0.0), strict=True):
+            field = part.partition(".")[0]
+            for (cause, kind, name), symbol in value.linear.items():
+                if kind == "unknown" and field not in self.solenoidal:
+                    raise NotKnown("an unknown that is no pressure")
+                if name == part:
+                    own = symbol.terms.get(none, 0.0), symbol.terms.get(twice[-1], 0.0)
+                    if self.rates.setdefault(cause, {}).setdefault(field, own) != own:
+                        raise NotKnown("diffusion that differs from component to component")
+                    symbol = symbol + -own[1] * self.lap + Symbol({none: -own[0]})
+                if kind == "field" and any(symbol.terms.values()):
+                    self.others.setdefault(cause, []).append((part, name, symbol))
+
+    def of_rates(self, fields, function, causes=None):
+        """A function of decay and diffusion, of each field."""
+        found = []
+        for name in self.fields:
+            each_of = [self.rates.get(c, {}).get(name, (0, 0)) for c in causes or self.rates]
+            decay, diffusion = np.sum([(0.0, 0.0), *each_of], axis=0)
+            of_rate = lambda rates, c=decay, nu=diffusion: function(c - nu * rates)  # noqa: E731
+            found.append(self.tests[name].on(of_rate, fields[self.mine(name)]))
+        return np.concatenate(found)
+
+    @property
+    def operator(self):
+        return LinearBetween(self)
+
+    def nearest(self, c):
+        return np.concatenate([self.tests[name].on(np.ones_like, c[self.mine(name)]) for name in self.fields])
+
+    def in_nonlinear(self, fields, causes):
+        """The linear terms that N contains: those that are not of L, and L of what the conditions add."""
+        whole, lifting, found = self.whole(fields), self.whole(self.nothing), np.zeros_like(self.nothing)
+        for cause in causes:
+            for part, name, symbol in self.others.get(cause, ()):
+                found[self.names.index(part)] += symbol.on(self.box, whole[self.names.index(name)])
+            for name, (decay, diffusion) in self.rates.get(cause, {}).items():
+                for i in self.mine(name):
+                    found[i] += decay * lifting[i] + diffusion * self.lap.on(self.box, lifting[i])
+        return self.nearest(found)
+
+    def nonlinear(self, fields, t):
+        found = np.zeros_like(self.nothing)
+        for i, (part, value) in enumerate(zip(self.names, self.change(fields, t), strict=True)):
+            vanish = self.tests[part.partition(".")[0]].vanish
+            found[i] = value.rest().tested(vanish) + np.where(self.box.mean_mode, value.number, 0)
+        return self.nearest(found) + self.in_nonlinear(fields, {**self.rates, **self.others})
+
+    @property
+    def causes(self):
+        named = [cause for cause in {**self.rates, **self.others} if cause]
+        return [*named, *(["linear"] if None in self.rates else [])]
+
+    def by_cause(self, cause, fields):
+        if cause == "linear":  # what has no name
+            return self.of_rates(fields, lambda rate: rate, [None]), 0.0
+        others = self.in_nonlinear(fields, [cause])
+        return self.of_rates(fields, lambda rate: rate, [cause]) + others, others
+
+    def projected(self, name, force):
+        found = np.zeros_like(self.nothing)
+        found[self.mine(name)] = force
+        return self.nearest(found)
+
+    def fields_of(self, values):
+        """Coefficients of values at the points, by field name."""
+        c = np.concatenate([[self.box.modes(part) for part in values[name]] for name in self.fields])
+        return self.nearest(c - self.whole(self.nothing))
+
+    def values_of(self, fields):
+        values = self.box.at_points(self.whole(fields)).real
+        return {name: values[self.mine(name)] for name in self.fields}
+
+    def rate_of_linear(self):
+        """The largest eigenvalue of what linear terms outside of L couple, which must be 0 to be known."""
+        size = np.zeros((len(self.names),) * 2)
+        for part, name, _ in (term for terms in self.others.values() for term in terms):
+            size[self.names.index(part), self.names.index(name)] = 1.0
+        if np.linalg.matrix_power(size, len(size)).any():
+            raise NotKnown("the rate of linear terms that are not of L")
+        return 0.0
+
+
+class LinearBetween:
+    """Functions of L dt, as `Linear`."""
+
+    def __init__(self, system):
+        self.of_rates = system.of_rates
+
+    def apply(self, u):
+        return self.of_rates(u, lambda rate: rate)
+
+    def phi(self, order, dt):
+        return lambda u: self.of_rates(u, lambda rate: phi_of_numbers(order, dt * rate))
+
+    def solve(self, a, b):
+        return lambda u: self.of_rates(u, lambda rate: 1 / (a - b * rate))
+
+
+class RecordBetween(Record):
+    def points(self):
+        at = self.section["at"]
+        return {c: np.array([self.box.at_place(hat, place).real for place in at]) for c, hat in self.hats.items()}
+
+
+def conditions_of(walls, fields, solenoidal):
+    """The conditions of each field for the lower and the upper wall, from `[walls]`."""
+
+    def one(name, side):
+        given = walls.get(name, {}).get(side, "no-slip")
+        if given == "no-slip":
+            return {"rigid": []} if name in solenoidal else {"value": 0.0}
+        if given == "free-slip":
+            return {"free": None}
+        return {"rigid": np.ravel(given["moving"])} if "moving" in given else given
+
+    return {name: [one(name, side) for side in ("lower", "upper")] for name in fields}
