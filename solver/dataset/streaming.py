@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,18 @@ class Streamed:
     times: np.ndarray
     fields: dict[str, Array]
     dimensions: int
+
+    def since(self, t: float) -> Streamed:
+        """The member without the states before time t, such as those in which a flow still settles.
+
+        Raises:
+            ValueError: all times are before t.
+        """
+        first = int(np.searchsorted(self.times, t - 1e-9 * abs(t)))
+        if first == len(self.times):
+            raise ValueError(f"member {self.number} since t = {t:g}: its last time is {self.times[-1]:g}")
+        kept = {name: values[first:] for name, values in self.fields.items()}
+        return replace(self, times=self.times[first:], fields=kept)
 
 
 def stream(

@@ -47,6 +47,18 @@ def test_each_epoch_has_every_window_once_in_another_order():
         assert (np.asarray(batch.fields["u"]) != np.asarray(other.fields["u"])).any()
 
 
+def test_early_times_are_left_out():
+    one = member(3)
+    later = one.since(TIMES[2])
+    assert later.times.tolist() == TIMES[2:].tolist()
+    np.testing.assert_array_equal(later.fields["w"], one.fields["w"][2:])
+    assert later.fields["w"].sharding.spec == one.fields["w"].sharding.spec
+    [batch] = batches([later], 1, window=2)
+    assert batch.times.tolist() == [TIMES[2:].tolist()]
+    with refused_in_one_line("member 3 since t = 9: its last time is 1.5"):
+        one.since(9.0)
+
+
 def test_fields_are_normalised_by_component_and_restored():
     members = [member(number) for number in range(3)]
     [batch] = batches(members, 3, window=4)
