@@ -62,7 +62,7 @@ test: SLOW := UNCHECKED_TYPES=1
 test thorough: lint mpi
 	$(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "not slow and not slurm and not multiprocess"
 	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "slow and not slurm and not multiprocess"
-	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal -m "multiprocess and not slurm"
+	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "multiprocess and not slurm"
 	$(BIN)/python -m pytest -m slurm
 
 # run files drawn at random, beside the second program of tests/reference

@@ -10,7 +10,7 @@ def some_cases(items):
     """The items without those marked `thorough`, and of each slow test of many cases a sixth of them, rounded up.
 
     Which sixth follows from a checksum of the names: the same on each machine, and no parameter of a product keeps one
-    value. Tests marked `every_case`, those of several processes and Slurm's keep all.
+    value. Tests of several processes count as slow. Tests marked `every_case` and Slurm's keep all.
     """
     cases = defaultdict(list)
     for item in items:
@@ -20,8 +20,8 @@ def some_cases(items):
 
 
 def _may_be_thinned(item):
-    whole = any(map(item.get_closest_marker, ("every_case", "multiprocess", "slurm")))
-    return item.get_closest_marker("slow") and not whole
+    whole = any(map(item.get_closest_marker, ("every_case", "slurm")))
+    return any(map(item.get_closest_marker, ("slow", "multiprocess"))) and not whole
 
 
 def _checksum(item):

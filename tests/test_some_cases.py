@@ -22,7 +22,8 @@ def test_of_slow_tests_a_sixth_is_left_rounded_up():
 
 
 def test_fast_ones_and_those_marked_keep_all():
-    assert all(len(left(range(9), *marks)) == 9 for marks in ((), ("slow", "every_case"), ("slow", "multiprocess")))
+    assert all(len(left(range(9), *marks)) == 9 for marks in ((), ("slow", "every_case"), ("multiprocess", "slurm")))
+    assert len(left(range(9), "multiprocess")) == 2
 
 
 def test_what_other_tests_see_is_left_out():
