@@ -7,6 +7,7 @@ import pytest
 
 import solver as sw
 from solver import walls
+from solver.spaces.manifold import distances
 from solver.walls import legendre
 from solver.walls.conditions import AtMixture, AtSlope, AtValue, Rigid, StressFree
 
@@ -150,3 +151,18 @@ def test_other_resolutions(make_grid):
     )
     back = fine.resampled(coarse.resampled(u_hat, fine), coarse)
     np.testing.assert_allclose(back, u_hat, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_step_removes_what_belongs_to_no_real_field(make_grid, dimensions):
+    """Modes that are their own mirror, kx = 0 in a plane and ky = 0 in a box: buoyancy amplifies their other part."""
+    lengths = (*LENGTHS[-dimensions:-1], 1.0)
+    grid = make_grid((8, 6, 11)[-dimensions:], 1, lengths=lengths, walls="xyz"[dimensions - 1])
+    flow = sw.equations.RayleighBenard(grid, 1e5, walls={"temperature": walls.Value(1.0)})
+    fields = {name: space.random(jax.random.key(8)) for name, space in flow.spaces.items()}
+    astray = lambda field: max(float(v["not real"]) for v in distances(field, flow.spaces).values())  # noqa: E731
+    turned = {name: u_hat * (1 + 1e-3j) for name, u_hat in fields.items()}
+    assert astray(turned) > 1e-5
+    state = sw.initial_state(flow, sw.steppers.Krogstad4(), flow.to_physical(fields))
+    after = sw.integrate(flow, sw.steppers.Krogstad4(), state.replace(field=turned), step=1e-3, steps=1)
+    assert astray(after.field) < 1e-15
