@@ -7,6 +7,7 @@ import pytest
 
 import solver as sw
 from solver import walls
+from solver.dynamics.budget import imbalance
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
 
@@ -190,3 +191,28 @@ def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
     stress = [2 * 0.7 * 0.1 * slope**2, 0.1 * slope, 0 * z]
     assert max(largest_change(fluid, {"velocity": [u, 0 * u], "stress": stress}).values()) < 1e-11
     assert largest_change(fluid, {"velocity": [u, 0 * u], "stress": [0 * z, 0.1 * slope, 0 * z]})["stress"] > 0.1
+
+
+def test_a_channel_of_a_constant_flow_rate(make_grid):
+    """The mean velocity is kept, the force of the parabola is 12 νU/H², even waves of the mean decay by tan q = q."""
+    grid = make_grid((8, 6, 25), 1, lengths=(2.0, 3.0, 0.5), walls="z")
+    kept = sw.forcing.FlowRate((1.0, 0.3, 0.0))
+    flow = sw.equations.NavierStokes(grid, 0.05, forcing=kept)
+    start = sw.initial.Conduction().for_equation(flow, "velocity")(grid, flow.fields["velocity"])
+    z = np.broadcast_to(2 * grid.coordinates()[2], grid.physical_shape)
+    np.testing.assert_allclose(start, np.stack([6 * z * (1 - z), 1.8 * z * (1 - z), 0 * z]), atol=1e-13)
+    steady = flow.series(flow.from_physical({"velocity": start}), 0.1)
+    assert float(steady["pressure_force_x"]) == pytest.approx(12 * 0.05 / 0.25)
+    assert float(steady["pressure_force_y"]) == pytest.approx(0.3 * 12 * 0.05 / 0.25)
+    space = flow.space("velocity")
+    decay = np.sort(-np.asarray(space.laplacian())[0, 0, 0])
+    np.testing.assert_allclose(decay[decay > 0][:2] * 0.25**2, [np.pi**2, 4.493409457909064**2], rtol=1e-10)
+    waves = space.inverse_of_change(jnp.exp(2e-3 * space.laplacian()) * space.random(jax.random.key(2)))
+    state = sw.initial_state(flow, Krogstad4(), start + waves)
+    *_, after = sw.evolve(flow, Krogstad4(), state, end=0.04, step=2e-3)
+    np.testing.assert_allclose(space.means(after.field["velocity"]), [1.0, 0.3, 0.0], atol=1e-13)
+    assert abs(float(after.budget["energy_from_viscosity"])) > 1e-3
+    for name, energy in flow.report.energies(after.field).items():
+        assert abs(imbalance(name, state.energies[name], energy, after.budget)) < 1e-7
+    with pytest.raises(ValueError, match="0 across the walls"):
+        sw.equations.NavierStokes(grid, 0.05, forcing=sw.forcing.FlowRate((1.0, 0.0, 0.1)))
