@@ -244,6 +244,21 @@ class EvaluationBetweenWalls(Evaluation):
         added = {name: part for name, part in lifted.items() if part is not None}
         return {**changes, **{name: changes[name] + part if name in changes else part for name, part in added.items()}}
 
+    def mean_changes(self, fields: Fields, name: str) -> Array:
+        """Means over the box of the rates of change of a velocity's components, without a force that keeps its mean."""
+        space, between = self.equation.space(name), self.between
+        rows, _ = self.products(between.plan, self.rows(fields), None)
+        decay, diffusion = (self._number(of.get(name)) for of in (between.linear.decay, between.linear.diffusion))
+        c = space.series(fields[name])
+        linear = space.means_of_polynomials(decay * c + diffusion * space.laplacian_of(c))
+        parts = [self._to_be_tested(rows, between.right.get(scalar, ZERO), name) for scalar in self.scalars(name)]
+        return linear + space.means_of_polynomials(jnp.stack(parts))
+
+    def _to_be_tested(self, rows: PolynomialRows, node: Node, name: str) -> Array:
+        """An expression of a component of a field, over all polynomials, as it is tested."""
+        found = rows.to_be_tested(node, lambda part: self._vanishes(part, name))
+        return jnp.broadcast_to(found, rows.space.modes.spectral_shape)
+
     def rates(self, name: str, linear: LinearBetweenWalls) -> Array:
         """−μ + ν∇² of each mode of a field [1/time]."""
         space = self.equation.space(name)

@@ -45,6 +45,27 @@ class ReportBetweenWalls(TextReport):
             sums[name] = {label: power(on_grid, energy.squares, now, of[1]) for label, of in acting.items()}
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
 
+    # ---- the force that keeps a mean velocity -------------------------------------------------------------------
+
+    def columns(self, fields: Fields) -> dict[str, Array]:
+        """The columns of the text, and the force that keeps a mean velocity."""
+        kept = self._directions_kept()
+        if not kept:
+            return super().columns(fields)
+        changes = self.on_grid.mean_changes(fields, kept[0])
+        return {**super().columns(fields), **{column: -changes[i] for i, column in enumerate(kept[1])}}
+
+    def units(self) -> dict[str, str]:
+        kept = self._directions_kept()
+        return {**super().units(), **(dict.fromkeys(kept[1], "length/time^2") if kept else {})}
+
+    def _directions_kept(self) -> tuple[str, list[str]] | None:
+        """The velocity whose mean is kept, and the columns of the force; None without such a velocity."""
+        for name, walls in self.equation.walls.items():
+            if walls.mean is not None:
+                return name, [f"pressure_force_{axis}" for axis in "xyz"[: len(walls.mean)]]
+        return None
+
 
 def _with(a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
     return {name: sum(one[name] for one in (a, b) if name in one) for name in {**a, **b}}  # type: ignore[misc]

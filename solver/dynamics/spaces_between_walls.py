@@ -39,7 +39,10 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     if unknown := [name for name in given if name not in equation.fields]:
         raise ValueError(f"walls of {unknown[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}")
     both = {name: _together(name, given.get(name), of_text.get(name)) for name in equation.fields}
-    return {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
+    found = {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
+    means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
+    kept = {name: replace(found[name], mean=mean) for name, mean in means.items() if mean is not None}
+    return {**found, **kept}
 
 
 def _of_text(equation: Any) -> dict[str, dict[str, Any]]:
@@ -156,12 +159,14 @@ def walls_of_run(table: Mapping[str, Any], equation: Any) -> dict[str, Walls]:
     _, of_text = apart([lines] if isinstance(lines, str) else lines)
     given = {name: conditions for name, conditions in table.get("walls", {}).items() if name in equation.fields}
     stub = SimpleNamespace(
-        grid=equation.grid, fields=equation.fields, name=equation.name, walls=given,
+        grid=equation.grid, fields=equation.fields, name=equation.name, walls=given, forcings=dict,
         text=SimpleNamespace(walls=[read_wall_line(line, table["equation"].get("define", {})) for line in of_text]),
     )  # fmt: skip
-    found = checked_walls(stub)
+    found, forced = checked_walls(stub), table.get("forcing", {})
     assert found is not None
-    return found
+    by_field = dict.fromkeys(found, forced) if "name" in forced else {name: forced.get(name, {}) for name in found}
+    means = {n: tuple(of["velocity"][:-1]) for n, of in by_field.items() if of.get("name") == "flow-rate"}
+    return {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
 
 
 def space_of_products(equation: Any) -> PolynomialSpace:

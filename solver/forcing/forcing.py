@@ -49,6 +49,14 @@ class Forcing(eqx.Module):
         """
         return
 
+    @property
+    def mean_between_walls(self) -> tuple[Any, ...] | None:
+        """The mean along the walls that it keeps at all times, where two walls bound a velocity; None by default.
+
+        The space of the field then has this mean, and the force acts on no mode of it.
+        """
+        return None
+
     def start(self, space: Space, key: Array | tuple[()]) -> Any:
         """State at the start of a run: a pytree of arrays, kept in checkpoints.
 

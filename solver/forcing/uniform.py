@@ -38,9 +38,13 @@ class FlowRate(Forcing):
 
     d⟨u⟩/dt = (U − ⟨u⟩)/τ in every stage, whatever bodies and sponges take from the flow. One all-reduce.
 
+    Between walls, of a velocity along them, the mean is U at all times, as exactly as the field is free of divergence;
+    a start with another mean loses it. series.csv has the force, minus the mean pressure gradient, in
+    `pressure_force_x`, `pressure_force_y`. No communication.
+
     Args:
         velocity: U [u], a number for each component.
-        relaxation: τ > 0 [time], in which a mean that starts elsewhere comes to U.
+        relaxation: τ > 0 [time], in which a mean that starts elsewhere comes to U; not used between walls.
     """
 
     velocity: tuple[ArrayLike, ...]
@@ -51,14 +55,27 @@ class FlowRate(Forcing):
 
     def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("flow-rate.velocity", self.velocity, equation, field)
-        if equation.grid.walls:
-            raise ValueError("between walls flow-rate is not known: uniform drives a channel there, or a moving wall")
+        if equation.grid.walls and not (equation.fields[field].solenoidal and _is_zero(self.velocity[-1])):
+            raise ValueError(
+                f"flow-rate.velocity {self.velocity} of {field} between walls: a velocity without divergence, and 0 "
+                "across the walls, are needed"
+            )
         need(self, "relaxation", "flow-rate.relaxation", "a positive time", above=0.0)
+
+    @property
+    def mean_between_walls(self) -> tuple[Any, ...]:
+        return tuple(self.velocity[:-1])
 
     def force(self, state: Any, u_hat: Array, space: Space, change: Array | None = None) -> Array:
         assert change is not None
+        if space.grid.walls:
+            return jnp.zeros_like(u_hat)
         missing = jnp.stack([jnp.asarray(u, space.grid.dtype) for u in self.velocity]) - space.means(u_hat)
         return space.uniform(missing / self.relaxation - space.means(change))
+
+
+def _is_zero(number: Any) -> bool:
+    return isinstance(number, int | float) and number == 0
 
 
 def _need_components(key: str, given: Any, equation: AnyEquation, field: str) -> None:

@@ -18,7 +18,7 @@ from solver.mesh import split_axes
 from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, times
 from solver.spaces.space import SOLENOIDAL
 from solver.walls.conditions import Rigid, Walls
-from solver.walls.scalar_modes import SLOPE, VALUE, lifting, scalar_modes
+from solver.walls.scalar_modes import SLOPE, VALUE, lifting, lifting_with_mean, scalar_modes
 from solver.walls.stokes_modes import parts_by_symmetry, stokes_modes
 
 
@@ -29,34 +29,39 @@ class StokesModes(eqx.Module):
         poloidal: for each part by symmetry Z `([ky,] |kx|, polynomial, mode)`, split over the devices as the modes are.
         toroidal: `(polynomial, mode)`, and of the mean flow.
         rates: eigenvalue of each stored mode `(component, …, n)` [1/length²]; 0 without a mode.
-        lifting: polynomials `(3, wall)` of a unit velocity of each wall.
+        lifting: polynomials `(3, wall)` of a unit velocity of each wall; `(3, 3)` where the mean velocity is kept, the
+            last of a unit mean.
+        mean_flow: `(polynomial, mode)` of the second component of a mean flow whose mean is kept; else None.
     """
 
     poloidal: tuple[Any, ...]
     toroidal: Any
     rates: Any
     lifting: Any
+    mean_flow: Any
 
     @classmethod
     def on(cls, grid: Grid, walls: Walls) -> StokesModes:
-        return _stokes_modes(grid, tuple(isinstance(side, Rigid) for side in walls))  # type: ignore[arg-type]
+        rigid = isinstance(walls.lower, Rigid), isinstance(walls.upper, Rigid)
+        return _stokes_modes(grid, rigid, walls.mean is not None)
 
     def bytes_on_one(self, devices: int) -> int:
         """Bytes on each of so many devices, which share the matrices and the eigenvalues."""
         split = sum(v.size * v.dtype.itemsize for v in (*self.poloidal, self.rates)) // devices
-        return int(split + self.toroidal.nbytes + self.lifting.nbytes)
+        small = (self.toroidal, self.lifting, self.mean_flow)
+        return int(split + sum(v.nbytes for v in small if v is not None))
 
 
 @lru_cache(maxsize=8)
-def _stokes_modes(grid: Grid, rigid: tuple[bool, bool]) -> StokesModes:
-    made = _Made(grid, rigid)
+def _stokes_modes(grid: Grid, rigid: tuple[bool, bool], keeps_mean: bool) -> StokesModes:
+    made = _Made(grid, rigid, keeps_mean)
     poloidal = (_split(grid, (*made.half, size, size), 0, made.poloidal(i)) for i, size in enumerate(made.parts.sizes))
+    rates = _split(grid, (grid.dimensions - 1, *made.k.shape, made.count), 1, made.rates)
     at_walls = [(1.0, 0.0) if one else (0.0, 1.0) for one in rigid]
-    small = (np.asarray(v, grid.dtype) for v in (made.toroidal, lifting(*at_walls)))
-    return StokesModes(
-        tuple(poloidal), next(small), _split(grid, (grid.dimensions - 1, *made.k.shape, made.count), 1, made.rates),
-        next(small),
-    )  # fmt: skip
+    lifted = (lifting_with_mean if keeps_mean else lifting)(*at_walls)
+    cast = lambda v: np.asarray(v, grid.dtype)  # noqa: E731
+    second = cast(made.mean_flow()[1]) if keeps_mean and grid.dimensions == 3 else None
+    return StokesModes(tuple(poloidal), cast(made.toroidal), rates, cast(lifted), second)
 
 
 class _Made:
@@ -65,8 +70,9 @@ class _Made:
     In two dimensions there is one part, all of kx.
     """
 
-    def __init__(self, grid: Grid, rigid: tuple[bool, bool]) -> None:
+    def __init__(self, grid: Grid, rigid: tuple[bool, bool], keeps_mean: bool) -> None:
         assert grid.horizontal is not None
+        self.keeps_mean = keeps_mean
         self.count, self.height, self.rigid = grid.layout.retained[-1], 0.5 * float(grid.lengths[-1]), rigid  # type: ignore[index]
         self.of_scalars = scalar_modes(self.count, *(VALUE if one else SLOPE for one in rigid))
         self.parts, self.dimensions = _Parts(self.count, rigid), grid.dimensions
@@ -75,12 +81,22 @@ class _Made:
         self.kept = np.broadcast_to(grid.horizontal.mode_weights() > 0, self.k.shape)
         columns = self.k.shape[-1] if grid.dimensions == 2 else (self.k.shape[-1] + 1) // 2  # |kx|
         self.half = (*self.k.shape[:-1], columns)
-        self.known: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {0.0: self.parts.mean_flow(*self.of_scalars)}
+        self.known: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
+        if not keeps_mean:  # else the modes of κ = 0, which have no mean
+            self.known[0.0] = self.parts.mean_flow(*self.of_scalars)
 
     @property
     def toroidal(self) -> np.ndarray:
         """Modes of scalars `(polynomial, mode)`, empty where there are fewer."""
         return np.pad(self.of_scalars[1], [(0, 0), (0, self.count - self.of_scalars[1].shape[1])])
+
+    def mean_flow(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues `(n,)` and modes `(polynomial, n)` of a mean flow, ordered by parts; 0 without a mode."""
+        rates, modes = np.zeros(self.count), np.zeros((self.count, self.count))
+        for rows, first, (squares, z) in zip(self.parts.rows, self.parts.offsets, self._modes(0.0), strict=True):
+            columns = slice(first, first + len(squares))
+            rates[columns], modes[rows, columns] = squares, z
+        return rates, modes
 
     def poloidal(self, part: int) -> Callable[[Any], np.ndarray]:
         """The function of a part of ky that gives Z of one part by symmetry."""
@@ -105,10 +121,12 @@ class _Made:
         if self.dimensions == 3:
             own = self.of_scalars[0] / self.height**2
             made[1, ..., : len(own)] = np.where(kept[..., None], own, 0)
+            if self.keeps_mean:
+                made[1, kept & (k == 0)] = self.mean_flow()[0] / self.height**2
         holds = made > 0
         if not any(self.rigid):  # a flow that is the same from wall to wall is a mode
-            holds[0, ..., 0] |= kept & (k == 0)
-            holds[1:, ..., 0] |= kept
+            holds[0, ..., 0] |= kept & (k == 0) & (not self.keeps_mean)
+            holds[1:, ..., 0] |= kept & ((k > 0) | (not self.keeps_mean))
         return np.where(holds, made + (k**2)[..., None], 0)
 
     def _wavenumbers(self, rows: Any) -> Iterator[tuple[Any, float]]:
@@ -159,7 +177,8 @@ class StokesSpace(FieldBetweenWalls):
 
     u_h = i k̂ Z a + ẑ×i k̂ T b, w = κ∫Z a: poloidal coefficients a, and in three dimensions toroidal ones b; the mean
     flow takes their places where k = 0. Each mode has no divergence and meets the conditions, and viscosity is a number
-    for each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`.
+    for each: there is no pressure anywhere. The numbers of a state are `(1 or 2, …, n)`. Where a force keeps the mean
+    velocity, the modes of the mean flow have no mean, and the lifting, a parabola, has it: the force acts on no mode.
     """
 
     def __str__(self) -> str:
@@ -176,6 +195,8 @@ class StokesSpace(FieldBetweenWalls):
         if not others:
             return jnp.stack([x * along, upward])
         [y], around = others, times(self.own.toroidal, u_hat[1])
+        if self.own.mean_flow is not None:
+            around = jnp.where(self.along_squared() == 0, times(self.own.mean_flow, u_hat[1]), around)
         return jnp.stack([x * along - y * around, y * along + x * around, upward])
 
     def tested(self, c: Array) -> Array:
@@ -184,12 +205,16 @@ class StokesSpace(FieldBetweenWalls):
         if not others:
             return self._to_poloidal(x * c[0] + upward)[None]
         [y] = others
-        around = times(self.own.toroidal.T, x * c[1] - y * c[0])
+        across = x * c[1] - y * c[0]
+        around = times(self.own.toroidal.T, across)
+        if self.own.mean_flow is not None:
+            around = jnp.where(self.along_squared() == 0, times(self.own.mean_flow.T, across), around)
         return jnp.stack([self._to_poloidal(x * c[0] + y * c[1] + upward), jnp.where(self._is_stored(), around, 0)])
 
     @property
     def lifting(self) -> Array | None:
         velocities = [getattr(side, "velocity", ()) for side in self.walls]
+        velocities += [] if self.walls.mean is None else [self.walls.mean]
         if not any(velocities):
             return None
         made = []
@@ -213,7 +238,9 @@ class StokesSpace(FieldBetweenWalls):
 
     def holds(self) -> Array:
         rates = jnp.asarray(self.own.rates)
-        return (rates > 0) if any(isinstance(side, Rigid) for side in self.walls) else (rates > 0) | self._is_uniform()
+        if any(isinstance(side, Rigid) for side in self.walls) or self.walls.mean is not None:
+            return rates > 0
+        return (rates > 0) | self._is_uniform()
 
     def _is_uniform(self) -> Array:
         return PolynomialSpace.mean_modes(self)

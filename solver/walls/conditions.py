@@ -156,10 +156,13 @@ class Walls(eqx.Module):
 
     Args:
         lower, upper: conditions at z = 0, and at z = H.
+        mean: mean velocity along the walls that a force keeps, a number for each direction [length/time]; None where
+            nothing keeps it.
     """
 
     lower: Condition
     upper: Condition
+    mean: tuple[ArrayLike, ...] | None = None
 
     def __iter__(self) -> Any:
         return iter((self.lower, self.upper))
@@ -177,8 +180,9 @@ class Walls(eqx.Module):
 
     @property
     def in_words(self) -> str:
-        """Both conditions, for people."""
-        return f"{self.lower} below, {self.upper} above"
+        """The conditions, for people."""
+        kept = "" if self.mean is None else f", the mean velocity {[float(v) for v in self.mean]} is kept"
+        return f"{self.lower} below, {self.upper} above{kept}"
 
     @property
     def of_velocity(self) -> bool:
@@ -259,7 +263,7 @@ def walls_from(given: Any, of: str) -> Walls:
     both = [_condition_from(given.get(side), f"{of}.{side}") for side in (LOWER, UPPER)]
     if both[0].of_velocity != both[1].of_velocity:
         raise ValueError(f"{of}: one wall is of a velocity, the other of a scalar; two of one kind are needed")
-    return Walls(*both)
+    return Walls(both[0], both[1])
 
 
 def _condition_from(given: Any, of: str) -> Condition:

@@ -84,6 +84,16 @@ def lifting(lower: tuple[float, float], upper: tuple[float, float]) -> np.ndarra
     return made
 
 
+def lifting_with_mean(lower: tuple[float, float], upper: tuple[float, float]) -> np.ndarray:
+    """Quadratic functions as Legendre coefficients `(3, 3)`: for each wall the one without a mean that has a unit
+    right-hand side there and 0 at the other, and the one of mean one without right-hand sides."""
+    rows, sizes = _conditions(lower, upper)
+    made = np.zeros((3, 3))
+    made[1:, :2] = np.linalg.inv(rows[:, 1:]) / sizes
+    made[:, 2] = [1.0, *np.linalg.solve(rows[:, 1:], -rows[:, 0])]
+    return made
+
+
 def lifting_is_linear(lower: tuple[float, float], upper: tuple[float, float]) -> bool:
     """True if the lifting is linear: no linear function has two slopes, and of two conditions that are nearly slopes it
     would have a mean so large that its digits are lost."""

@@ -7,6 +7,7 @@ import pytest
 
 import solver as sw
 from solver import walls
+from solver.dynamics.budget import imbalance
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
 
@@ -142,3 +143,76 @@ def test_noise_has_no_mean_and_fluxes_that_balance_keep_it(make_grid, dimensions
     state = sw.initial_state(equation, Krogstad4(), {**values, "temperature": start(grid, key=jax.random.key(1))})
     state = sw.integrate(equation, Krogstad4(), state, step=0.1, steps=20)
     assert abs(float(space.means(state.field["temperature"])[0])) < 1e-14
+
+
+def largest_change(equation, values):
+    """The largest rate of change of each field at the points, by name."""
+    fields = equation.from_physical({name: jnp.asarray(np.stack(u)) for name, u in values.items()})
+    forced = equation.at_step(dict.fromkeys(equation.forcings(), ())).nonlinear(fields, 0.0)
+    linear = equation.linear().apply(fields)
+    return {n: float(jnp.abs(s.inverse_of_change(linear[n] + forced[n])).max()) for n, s in equation.spaces.items()}
+
+
+def test_rotating_convection_between_free_walls_is_marginal_where_theory_says(make_grid):
+    """Ra = ((π² + k²)³ + π² Ta)/k² (Chandrasekhar, chapter 3): a small wave neither grows nor decays."""
+    grid, k, taylor, prandtl, small = (
+        make_grid((8, 4, 35), 1, lengths=(2.0, 2.0, 1.0), walls="z"),
+        np.pi,
+        1e3,
+        0.7,
+        1e-7,
+    )
+    square = np.pi**2 + k**2
+    rayleigh = (square**3 + np.pi**2 * taylor) / k**2
+    nu, kappa, rotation = (
+        np.sqrt(prandtl / rayleigh),
+        1 / np.sqrt(rayleigh * prandtl),
+        np.sqrt(taylor * prandtl / rayleigh),
+    )
+    of = {"velocity": walls.FreeSlip(), "temperature": walls.Value(1.0)}
+    flow = sw.equations.RayleighBenard(grid, rayleigh, prandtl, rotation=rotation, walls=of)
+    x, _, z = (np.broadcast_to(v, grid.physical_shape) for v in grid.coordinates())
+    u, w = -np.pi / k * np.sin(k * x) * np.cos(np.pi * z), np.cos(k * x) * np.sin(np.pi * z)
+    velocity = [small * part for part in (u, -rotation * u / (nu * square), w)]
+    wave = {"velocity": velocity, "temperature": [1 - z + small * w / (kappa * square)]}
+    assert max(largest_change(flow, wave).values()) < 1e-4 * small
+    still = {**wave, "velocity": [small * u, 0 * u, small * w]}
+    assert largest_change(flow, still)["velocity"] > 0.1 * small
+
+
+def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
+    """u = a z(1 − z)/2(ν + ν_p), τ_xy = ν_p u', τ_xx = 2 λ ν_p u'²: without a diffusivity of the stress."""
+    grid, force = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y"), 0.3
+    of = {"velocity": walls.NoSlip(), "stress": walls.Slope()}
+    driven = {"velocity": sw.forcing.Uniform((force, 0.0))}
+    fluid = sw.equations.OldroydB(grid, 0.05, 0.1, 0.7, forcing=driven, walls=of)
+    z = np.broadcast_to(grid.coordinates()[1], grid.physical_shape)
+    u, slope = force * z * (1 - z) / 0.3, force * (1 - 2 * z) / 0.3
+    stress = [2 * 0.7 * 0.1 * slope**2, 0.1 * slope, 0 * z]
+    assert max(largest_change(fluid, {"velocity": [u, 0 * u], "stress": stress}).values()) < 1e-11
+    assert largest_change(fluid, {"velocity": [u, 0 * u], "stress": [0 * z, 0.1 * slope, 0 * z]})["stress"] > 0.1
+
+
+def test_a_channel_of_a_constant_flow_rate(make_grid):
+    """The mean velocity is kept, the force of the parabola is 12 νU/H², even waves of the mean decay by tan q = q."""
+    grid = make_grid((8, 6, 25), 1, lengths=(2.0, 3.0, 0.5), walls="z")
+    kept = sw.forcing.FlowRate((1.0, 0.3, 0.0))
+    flow = sw.equations.NavierStokes(grid, 0.05, forcing=kept)
+    start = sw.initial.Conduction().for_equation(flow, "velocity")(grid, flow.fields["velocity"])
+    z = np.broadcast_to(2 * grid.coordinates()[2], grid.physical_shape)
+    np.testing.assert_allclose(start, np.stack([6 * z * (1 - z), 1.8 * z * (1 - z), 0 * z]), atol=1e-13)
+    steady = flow.series(flow.from_physical({"velocity": start}), 0.1)
+    assert float(steady["pressure_force_x"]) == pytest.approx(12 * 0.05 / 0.25)
+    assert float(steady["pressure_force_y"]) == pytest.approx(0.3 * 12 * 0.05 / 0.25)
+    space = flow.space("velocity")
+    decay = np.sort(-np.asarray(space.laplacian())[0, 0, 0])
+    np.testing.assert_allclose(decay[decay > 0][:2] * 0.25**2, [np.pi**2, 4.493409457909064**2], rtol=1e-10)
+    waves = space.inverse_of_change(jnp.exp(2e-3 * space.laplacian()) * space.random(jax.random.key(2)))
+    state = sw.initial_state(flow, Krogstad4(), start + waves)
+    *_, after = sw.evolve(flow, Krogstad4(), state, end=0.04, step=2e-3)
+    np.testing.assert_allclose(space.means(after.field["velocity"]), [1.0, 0.3, 0.0], atol=1e-13)
+    assert abs(float(after.budget["energy_from_viscosity"])) > 1e-3
+    for name, energy in flow.report.energies(after.field).items():
+        assert abs(imbalance(name, state.energies[name], energy, after.budget)) < 1e-7
+    with pytest.raises(ValueError, match="0 across the walls"):
+        sw.equations.NavierStokes(grid, 0.05, forcing=sw.forcing.FlowRate((1.0, 0.0, 0.1)))

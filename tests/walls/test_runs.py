@@ -186,3 +186,26 @@ def test_orders_at_rigid_walls(make_grid, stepper):
         errors = [np.linalg.norm(one[which] - made[-1][which]) for one in made[:-1]]
         orders = np.log2(np.array(errors[:-1]) / errors[1:])
         assert np.all(orders > 3.3), (which, orders, errors)
+
+
+@pytest.mark.slow
+def test_the_gradient_with_respect_to_the_height_by_scaling(make_grid):
+    """x = H x', u = H u', b = H b' of convection between plates, against boxes of other heights of the same shape."""
+    lines = [
+        "dt(u) = -u@grad(u) - grad(p) + nu*lap(u) + b*up", "div(u) = 0", "dt(b) = -u@grad(b) + kappa*lap(b)",
+    ]  # fmt: skip
+    convection = sw.write(lines, {"u": "vector", "b": "scalar"}, {"p": "scalar"})
+
+    def energy(height, scale):
+        """⟨|u|²⟩ after some time in a box of a height, in units of `scale`."""
+        grid = make_grid((8, 13), 1, lengths=(2.0 * height, height), walls="y")
+        x, z = (v / height for v in grid.coordinates())
+        of = {"b": walls.Walls(AtValue(1.0 / scale), AtValue(0.0))}
+        flow = convection(grid, nu=0.02 / scale**2, kappa=0.03 / scale**2, walls=of, energy_budget=False)
+        start = {"u": jnp.zeros((2, 8, 13)), "b": (1 - z + np.cos(np.pi * x) * np.sin(np.pi * z))[None] / scale}
+        state = sw.integrate(flow, Krogstad4(), sw.initial_state(flow, Krogstad4(), start), step=0.2, steps=10)
+        return scale**2 * flow.space("u").mean_square(state.field["u"])
+
+    slope = jax.jit(jax.grad(lambda height: energy(1.0, height)))(1.3)
+    below, above = (float(energy(height, 1.0)) for height in (1.3 - 1e-4, 1.3 + 1e-4))
+    assert float(slope) == pytest.approx((above - below) / 2e-4, rel=1e-6)
