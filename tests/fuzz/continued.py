@@ -17,7 +17,19 @@ import h5py
 import numpy as np
 
 from fuzz.beside_itself import same
-from fuzz.running import STOPPED, TOLERANCE, Fault, Table, carried_out, precision_of, series, succeed, write
+from fuzz.running import (
+    STOPPED,
+    TOLERANCE,
+    Fault,
+    Table,
+    carried_out,
+    command,
+    one_line,
+    precision_of,
+    series,
+    succeed,
+    write,
+)
 
 FOLDERS = ("snapshots", "slices")  # outputs that write a file for each state
 ONE_STEP = ("ifrk", "etdrk", "imexrk", "lsrk", "strang", "yoshida")  # steppers without a history
@@ -107,6 +119,11 @@ def a_branch_goes_on_alike(table: Table, folder: Path) -> str:
     path = str(folder / "run.toml")
     succeed(["run", path, f"output.directory={parts}", f"time.end={rows[middle]['t']!r}"], "the first part")
     end = f"time.end={table['time']['end']!r}"
+    if table["grid"].get("walls"):  # between which another run is no start yet
+        code, said = command("resume", str(parts), "--branch", str(folder / "branch"), end)
+        if code != 2 or not one_line(said) or "between walls" not in said:
+            raise Fault(f"a branch between walls ends with {code}: {said[-300:]}")
+        return "a branch is refused"
     succeed(["resume", str(parts), "--branch", str(folder / "branch"), end], "branch")
     last = f"snapshots/step-{int(rows[-1]['step']):08d}.h5"
     if not (folder / "branch" / last).exists():
