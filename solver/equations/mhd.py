@@ -99,8 +99,8 @@ class MHD(Equation):
         require_mean_field(self.mean_field, self.grid)
 
     def rate_of_linear(self) -> ArrayLike:
-        """The growth and frequency of Alfvén waves along the mean field."""
-        return alfven_rate(self.mean_field, self.grid)
+        """The growth and frequency of Alfvén waves along the mean field; between walls they count with N."""
+        return 0.0 if self.grid.walls else alfven_rate(self.mean_field, self.grid)
 
     def reported(self, report: Report) -> Report:
         """Energies change by viscosity, resistivity, forcing, and the `exchange` between flow and field."""

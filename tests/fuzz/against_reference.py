@@ -95,7 +95,7 @@ def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *
                 continue
             own = [of for other, of in sizes.items() if other in (name, energy) or _one_body(other, name)]
             size = max(*own, 1e-6 * largest)  # what cancels is one of rounding
-            if not abs(row.get(name, 0) - value) <= 30 * bound * size:
+            if not abs(row.get(name, 0) - value) <= 30 * bound * size + 1e-18:
                 raise Fault(
                     f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"
                 )

@@ -17,7 +17,17 @@ import h5py
 import numpy as np
 
 from fuzz.beside_itself import same
-from fuzz.running import STOPPED, TOLERANCE, Fault, Table, carried_out, precision_of, series, succeed, write
+from fuzz.running import (
+    STOPPED,
+    TOLERANCE,
+    Fault,
+    Table,
+    carried_out,
+    precision_of,
+    series,
+    succeed,
+    write,
+)
 
 FOLDERS = ("snapshots", "slices")  # outputs that write a file for each state
 ONE_STEP = ("ifrk", "etdrk", "imexrk", "lsrk", "strang", "yoshida")  # steppers without a history

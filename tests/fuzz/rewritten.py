@@ -104,10 +104,25 @@ DEFAULTS = {
 }  # fmt: skip
 
 
+def _scaled_walls(both: dict[str, Any], unit: float, length: float) -> dict[str, Any]:
+    """Conditions in other units of the field and of length."""
+
+    def scaled(word: str, given: Any) -> Any:
+        if word == "robin":
+            return [given[0], given[1] * length, given[2] * unit]
+        by = unit / length if word == "slope" else unit
+        return [by * one for one in given] if isinstance(given, list) else by * given
+
+    return {
+        side: one if isinstance(one, str) else {word: scaled(word, given) for word, given in one.items()}
+        for side, one in both.items()
+    }
+
+
 def units_do_not_matter(table: Table, folder: Path) -> str:
     """In units of length and time from 1e-12 to 1e12 a run has the same fields, in these units."""
     section, time = table["equation"], table["time"]
-    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge", "walls"}:
+    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge"}:
         return "units unknown"
     if any(key.startswith("hyper") or key in ("diffusivities", "mean_gradients") for key in section):
         return "units unknown"
@@ -126,7 +141,10 @@ def units_do_not_matter(table: Table, folder: Path) -> str:
     sides = [float(side) for side in system.box.lengths]
     found = []
     for number, (one, second_one) in enumerate([(1.0, 1.0), (length, second)]):
-        initial = {n: {**start, "amplitude": 0.3 * scale(of_fields[n]) ** number} for n, start in noise.items()}
+        sizes = {n: 0.3 * scale(of_fields[n]) ** number for n in noise}
+        initial = {n: {**start, "amplitude": sizes[n]} for n, start in noise.items()}
+        if "walls" in table:
+            initial = {n: {"name": "file", "path": f"random 0 {size!r}"} for n, size in sizes.items()}
         step = time["step"] * second_one
         other = {
             **table, "equation": {**section, **(scaled if number else numbers)},
@@ -135,6 +153,8 @@ def units_do_not_matter(table: Table, folder: Path) -> str:
             "time": {**time, "step": step, "end": round(time["end"] / time["step"]) * step},
             "output": {"series": {"every_steps": 1}, "snapshots": {}},
         }  # fmt: skip
+        if number and "walls" in table:
+            other["walls"] = {n: _scaled_walls(both, scale(of_fields[n]), length) for n, both in table["walls"].items()}
         place = folder / str(number)
         place.mkdir()
         found.append(carried_out(other, place))

@@ -77,6 +77,44 @@ CASES = {
                  for name, y in (("disc", 2.14), ("b", 6.64))},
         "output": OUTPUT,
     }, "same"),
+    # a plan that saves transforms differentiated products which are not 0 at the walls
+    "products that are not 0 at the walls": ("reference", {
+        "grid": {"shape": [5, 8], "walls": "y", "lengths": [3.0, 1.5]},
+        "equation": {"name": "oldroyd-b", "viscosity": 0.05, "polymer_viscosity": 0.5, "relaxation_time": 1.0,
+                     "stress_diffusivity": 0.02},
+        "walls": {"stress": {"lower": {"slope": 0.5}, "upper": {"slope": 0.0}}},
+        "initial": {"velocity": {"name": "file", "path": "random 1 0.1"},
+                    "stress": {"name": "file", "path": "random 2 0.1"}},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "same"),
+    # the resolution of a front in a periodic box was asked for
+    "allen-cahn between walls": ("reference", {
+        "grid": {"shape": [8], "walls": "x", "lengths": 1.0}, "equation": {"name": "allen-cahn", "wall_width": 0.02},
+        "walls": {"u": {"lower": {"slope": 1.0}, "upper": {"robin": [0.2, 4.0, 0.0]}}},
+        "initial": {"name": "file", "path": "random 1 0.1"}, "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "same"),
+    # a start from a file kept the other fields' starts from being traced, and run refused what check had not
+    "a start that a layer does not have, next to one from a file": ("reference", {
+        "grid": {"shape": [8], "walls": "x", "lengths": 1.0}, "equation": {"name": "gray-scott"},
+        "walls": {name: {"lower": {"slope": 0.0}, "upper": {"slope": 0.0}} for name in "uv"},
+        "initial": {"u": {"name": "random-phase"}, "v": {"name": "file", "path": "random 1 0.1"}},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "refused"),
+    # a field with several components had no profile at rest, and noise of a scalar asked for a Fourier transform
+    "noise, and a tensor at rest": ("reference", {
+        "grid": {"shape": [5, 8], "walls": "y", "lengths": [3.0, 1.5]},
+        "equation": {"name": "written", "fields": {"s": "symmetric tensor", "c": "scalar"},
+                     "write": ["dt(s) = lap(s) - c*s", "dt(c) = lap(c)"]},
+        "walls": {"s": {"lower": {"value": 1.0}, "upper": {"slope": 0.0}},
+                  "c": {"lower": {"slope": 0.0}, "upper": {"robin": [1.0, 1.0, 0.0]}}},
+        "initial": {"c": {"name": "noise"}}, "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "same"),
+    # another run as the start of several fields was no start between walls
+    "a branch between walls": ("branch", {
+        "grid": {"shape": [8], "walls": "x", "lengths": 1.0}, "equation": {"name": "gray-scott"},
+        "walls": {name: {"lower": {"slope": 0.0}, "upper": {"slope": 0.0}} for name in "uv"},
+        "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
+    }, "a branch"),
 }  # fmt: skip
 
 

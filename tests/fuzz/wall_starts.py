@@ -14,10 +14,11 @@ from reference import runs
 
 def written_out(table: dict[str, Any]) -> dict[str, Any]:
     """A table whose starts `random SEED SIZE` are in files: fields of the second program that meet their conditions."""
-    if not table.get("grid", {}).get("walls"):
+    grid = table.get("grid")
+    if not isinstance(grid, dict) or not grid.get("walls"):
         return table
     found = json.loads(json.dumps(table))
-    initial = found.get("initial", {})
+    initial = found.get("initial")
     if not isinstance(initial, dict):
         return found
     sections = initial.items() if "name" not in initial else [(next(iter(_fields_of(found))), initial)]

@@ -246,6 +246,9 @@ class Expressions:
     def _dot(self, a, b):
         return self.contracted(self.node(a), self.node(b))
 
+    def _square(self, of):
+        return array(self.sum([array(part * part) for part in np.ravel(self.node(of))]))
+
     def _cross(self, a, b):
         a, b = self.node(a), self.node(b)
         if a.shape == (2,):

@@ -235,6 +235,18 @@ def test_linear_terms_outside_of_l_count_in_the_rate(make_grid):
     assert float(wave(grid, walls=of).rate(random_fields(wave(grid, walls=of)))) == pytest.approx(3.0, rel=0.02)
     wind = sw.write(["dt(a) = lap(a) - 5*dx(a)"], {"a": "scalar"})(grid, walls={"a": walls.Value()})
     assert float(wind.rate(random_fields(wind))) == pytest.approx(5 / grid.spacing[0], rel=0.02)
+    fine = make_grid((12, 49), 1, lengths=(2.0, 1.0), walls="y")  # where ∂/∂z of modes is steeper than 1/spacing
+    across = sw.write(["dt(a) = lap(a) - 5*dx(a) + dy(a)"], {"a": "scalar"})(fine, walls={"a": walls.Value()})
+    rate = 5 / fine.spacing[0] + 0.08 * 49**2
+    assert float(across.rate(random_fields(across))) == pytest.approx(rate, rel=0.02)
+
+
+def test_alfven_waves_count_once_in_the_rate(make_grid):
+    grid = make_grid((12, 17), 1, lengths=(2.0, 1.0), walls="y")
+    of = {"magnetic_field": walls.FreeSlip()}
+    flow = sw.equations.MHD(grid, 0.1, 0.1, mean_field=(0.3, 0.0), walls=of)
+    rest = {name: jnp.zeros_like(field) for name, field in random_fields(flow).items()}
+    assert float(flow.rate(rest)) == pytest.approx(0.3 / grid.spacing[0], rel=0.02)
 
 
 def test_each_field_has_its_own_modes(make_grid):
