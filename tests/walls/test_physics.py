@@ -15,8 +15,9 @@ from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
 def matrix_of(equation, fields, kx=1):
     """The rates of change at one kx, linearised about fields: a real matrix of the real and imaginary parts."""
     shapes = {name: f.shape for name, f in fields.items()}
+    along = (*(0,) * (equation.grid.dimensions - 2), kx)  # no waves along y
     places = [
-        (name, (c, kx, n)) for name, (count, _, size) in shapes.items() for c in range(count) for n in range(size)
+        (name, (c, *along, n)) for name, (count, *_, size) in shapes.items() for c in range(count) for n in range(size)
     ]
     held = {name: np.broadcast_to(space.holds(), shapes[name]) for name, space in equation.spaces.items()}
     places = [(name, at) for name, at in places if held[name][at]]
@@ -29,6 +30,8 @@ def matrix_of(equation, fields, kx=1):
         moved = {name: jnp.zeros(shape, complex) for name, shape in shapes.items()}
         for i, (name, at) in enumerate(places):
             moved[name] = moved[name].at[at].set(parts[i] + 1j * parts[len(places) + i])
+        if len(along) == 2:  # −kx belongs to kx
+            moved = {name: 2 * equation.space(name).symmetric(part) for name, part in moved.items()}
         made = jax.jvp(change, (fields,), (moved,))[1]
         flat = jnp.stack([made[name][at] for name, at in places])
         return jnp.concatenate([flat.real, flat.imag])
@@ -36,19 +39,24 @@ def matrix_of(equation, fields, kx=1):
     return np.asarray(jax.jit(jax.vmap(column))(jnp.eye(2 * len(places)))).T
 
 
-def convection_at_rest(make_grid, rayleigh, k, of, prandtl=1.0):
-    grid = make_grid((4, 25), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
-    equation = sw.equations.RayleighBenard(grid, rayleigh, prandtl, walls=of)
+def convection_at_rest(make_grid, rayleigh, k, of, prandtl=1.0, taylor=0.0):
+    along = 2 * np.pi / k
+    grid = make_grid((4, 25), 1, lengths=(along, 1.0), walls="y")
+    if taylor:
+        grid = make_grid((4, 4, 25), 1, lengths=(along, 1.0, 1.0), walls="z")
+    turned = {"rotation": np.sqrt(taylor * prandtl / rayleigh)} if taylor else {}
+    equation = sw.equations.RayleighBenard(grid, rayleigh, prandtl, walls=of, **turned)
     start = {name: sw.initial.Conduction().for_equation(equation, name) for name in equation.fields}
     values = {name: one(grid, equation.fields[name]) for name, one in start.items()}
     return equation, equation.from_physical(values)
 
 
 HEATED = {"temperature": walls.Value(1.0, 0.0)}
-ONSETS = {  # Chandrasekhar (1961), chapter 2; fixed flux: k → 0
+ONSETS = {  # Chandrasekhar (1961), chapter 2; fixed flux: k → 0; rotating, Ta = 10⁴: by Chebyshev collocation
     "rigid": (1707.762, 3.117, HEATED, 1e-6),
     "one free": (1100.650, 2.682, {**HEATED, "velocity": walls.Walls(Rigid(), StressFree())}, 1e-6),
     "free": (27 * np.pi**4 / 4, np.pi / np.sqrt(2), {**HEATED, "velocity": walls.FreeSlip()}, 1e-10),
+    "rotating": (4712.0420, 4.7848, HEATED, 1e-6),
     "fixed flux": (720.0, 0.01, {"temperature": walls.Slope(-1.0, -1.0)}, 1e-5),
 }  # fmt: skip
 
@@ -58,7 +66,8 @@ def test_convection_begins_at_the_rayleigh_number_of_linear_theory(make_grid, ca
     critical, k, of, tolerance = ONSETS[case]
     rates = []
     for factor in (0.999, 1.001):
-        equation, fields = convection_at_rest(make_grid, factor * critical, k, of)
+        taylor = 1e4 if case == "rotating" else 0.0
+        equation, fields = convection_at_rest(make_grid, factor * critical, k, of, taylor=taylor)
         rates.append(np.max(np.linalg.eigvals(matrix_of(equation, fields)).real))
     assert rates[0] < 0 < rates[1]
     found = critical * (0.999 + 0.002 * rates[0] / (rates[0] - rates[1]))
