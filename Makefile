@@ -54,16 +54,18 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/python tests/language.py
 
-# as many tests at a time as the machine has cores: fast ones, slow ones of one process each, those of several, then
-# Slurm's. `make test` leaves out what others see too, and most of the cases of slow tests of many (tests/some_cases.py), and
-# checks annotated types and shapes in the fast ones alone, since that takes a sixth of the time; `make thorough` has it all
+# as many tests at a time as the machine has cores: fast ones, slow ones of one process each, those of several, and beside
+# these Slurm's, since both wait for processes to start. `make test` leaves out what others see too, and most of the cases
+# of slow tests of many (tests/some_cases.py), and checks annotated types and shapes in the fast ones alone, since that takes
+# a sixth of the time; `make thorough` has it all
 test: WHICH := --some-cases
 test: SLOW := UNCHECKED_TYPES=1
 test thorough: lint mpi
 	$(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "not slow and not slurm and not multiprocess"
 	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "slow and not slurm and not multiprocess"
-	$(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "multiprocess and not slurm"
-	$(BIN)/python -m pytest -m slurm
+	$(BIN)/python -m pytest -m slurm >.slurm.log 2>&1 & slurm=$$!; \
+	    $(SLOW) $(BIN)/python -m pytest -n logical --dist worksteal $(WHICH) -m "multiprocess and not slurm"; several=$$?; \
+	    wait $$slurm; slurm=$$?; cat .slurm.log; rm .slurm.log; test $$several -eq 0 && test $$slurm -eq 0
 
 # run files drawn at random, beside the second program of tests/reference
 SECONDS ?= 600
