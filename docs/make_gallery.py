@@ -42,6 +42,11 @@ CASE = {
     "navier-stokes": "kelvin-helmholtz",
     "rayleigh-benard": "rayleigh-benard",
 }  # where an equation has several; its first one otherwise
+MORE = {
+    "channel": ("velocity", "x"),
+    "convection-3d": ("temperature", None),
+    "couette": ("velocity", "x"),
+}  # further cases of such an equation: field and component of the picture
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],
     "isothermal-flow": ["grid.shape=[48,48,48]", "time.end=10.0"],
@@ -69,24 +74,24 @@ whole run, time upwards.
 
 @dataclass(frozen=True)
 class Entry:
-    """An equation of the page.
+    """A picture of the page.
 
     Args:
-        equation: its name.
-        case: name of its run file.
+        name: heading: the equation's name, or the name of a further case.
+        equation: name of the equation.
         path: the run file.
         table: the values of the case.
     """
 
+    name: str
     equation: str
-    case: str
     path: Path
     table: dict[str, Any]
 
     @property
     def words(self) -> list[str]:
         """Arguments of `slabwave` that make the picture's run."""
-        overrides = [*SHORTER.get(self.equation, [])]
+        overrides = [*SHORTER.get(self.name, [])]
         if len(self.table["grid"]["shape"]) == 1:
             overrides.append(f"output.snapshots.every_time={float(self.table['time']['end']) / INSTANTS:.4g}")
         return ["run", f"runs/{self.path.name}", *overrides, f"output.directory={self.directory}"]
@@ -94,11 +99,17 @@ class Entry:
     @property
     def directory(self) -> str:
         """Directory of that run, from the root of the repository."""
-        return f"output/gallery/{self.equation}"
+        return f"output/gallery/{self.name}"
 
     @property
     def view(self) -> View:
         """The quantity that is drawn."""
+        if self.name in MORE:
+            field, component = MORE[self.name]
+            return View(field=field, component=component)
+        return self._view_of_first_field()
+
+    def _view_of_first_field(self) -> View:
         fields = Registry().find("equation", self.equation).fields
         name, field = next(iter(fields.items()))
         dimensions = len(self.table["grid"]["shape"])
@@ -106,7 +117,7 @@ class Entry:
             name = "modulus"
         elif field.rank == "vector" and dimensions > 1:
             name = "vorticity" if name == "velocity" else f"curl_{name}"
-        name = FIELD.get(self.equation, name)
+        name = FIELD.get(self.name, name)
         return View(
             field=name,
             component="z" if dimensions == 3 and name in ("vorticity", "current") and name not in fields else None,
@@ -121,18 +132,20 @@ class Entry:
     @property
     def picture(self) -> Path:
         """Path of the picture."""
-        return PICTURES / f"{self.equation}.png"
+        return PICTURES / f"{self.name}.png"
 
 
 def entries() -> dict[str, Entry]:
-    """Every equation that has a case, by name."""
+    """Every equation that has a case, and further cases, by name."""
     found: dict[str, Entry] = {}
     for case, path in cases().items():
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        name = table["equation"]["name"]
-        if CASE.get(name, case) == case and name not in found:
-            found[name] = Entry(name, case, path, table)
-    return dict(sorted(found.items()))
+        equation = table["equation"]["name"]
+        if case in MORE:
+            found[case] = Entry(case, equation, path, table)
+        elif CASE.get(equation, case) == case and equation not in found:
+            found[equation] = Entry(equation, equation, path, table)
+    return dict(sorted(found.items(), key=lambda item: (item[1].equation, item[0] != item[1].equation, item[0])))
 
 
 # ---- the page ---------------------------------------------------------------------------------------------------
@@ -148,8 +161,8 @@ def _section(entry: Entry) -> str:
     formula = described.formula or described.text.split("\n\n")[0]
     parameters = ", ".join(f"`{key} = {value}`" for key, value in entry.table["equation"].items() if key != "name")
     lines = [
-        f"## {entry.equation}\n",
-        f"```\n{formula}\n```\n",
+        f"## {entry.name}\n",
+        *([f"```\n{formula}\n```\n"] if entry.name == entry.equation else []),
         f"![{entry.table['title']}]({entry.picture.relative_to(PAGE.parent).as_posix()})\n",
         f"{entry.table['title']}: [runs/{entry.path.name}](../runs/{entry.path.name}).",
         f"{parameters or 'No parameters'}. Source: {entry.table['reference']}.\n",
@@ -180,7 +193,7 @@ def make(entry: Entry, *, drawn: bool) -> None:
         few.save(entry.picture, optimize=True)
         if entry.picture.stat().st_size < LARGEST:
             break
-    print(f"{entry.equation}: {time.monotonic() - began:.0f} s, {entry.picture.stat().st_size // 1000} kB", flush=True)
+    print(f"{entry.name}: {time.monotonic() - began:.0f} s, {entry.picture.stat().st_size // 1000} kB", flush=True)
 
 
 def main() -> None:

@@ -15,7 +15,9 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose slices."""
     parser.add_argument("--field", metavar="NAME", help="field of the snapshots, or derived (vorticity, speed, …)")
     parser.add_argument("--component", metavar="C", help="component of a vector: x, y, z, or its label")
-    parser.add_argument("--plane", metavar="|".join(PLANES), help="in 3-D (xz if the flow is stratified, or xy)")
+    parser.add_argument(
+        "--plane", metavar="|".join(PLANES), help="in 3-D (xz of a stratified flow or between walls, or xy)"
+    )
     parser.add_argument("--at", type=position, metavar="VALUE", help="position on the third axis (a fifth along)")
 
 

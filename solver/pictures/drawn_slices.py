@@ -81,9 +81,10 @@ def plane_of(snapshot: Snapshot, view: View) -> Plane:
 
 
 def suiting_plane(snapshot: Snapshot) -> str:
-    """The plane that is drawn in three dimensions if none is named: xz of stratified or rotating flow, or xy."""
-    stratified = any(name in snapshot.variables for name in STRATIFIED)
-    return "xz" if stratified or parameter(run_table(snapshot.path), "rotation") else "xy"
+    """The plane that is drawn in three dimensions if none is named: xz of stratified or rotating flow and between
+    walls, or xy."""
+    upright = any(name in snapshot.variables for name in STRATIFIED) or "z" in snapshot.bounded
+    return "xz" if upright or parameter(run_table(snapshot.path), "rotation") else "xy"
 
 
 def uncut_plane(snapshot: Snapshot) -> Plane:

@@ -14,6 +14,7 @@ from solver.outputs.at_points import variables
 from solver.outputs.output import Output
 from solver.pictures.cut import Cut
 from solver.pictures.derived_fields import derived_fields
+from solver.pictures.drawn_slices import suiting_plane
 
 K = np.pi  # of the waves along x
 
@@ -143,6 +144,8 @@ def test_paraview_sees_the_true_heights(make_grid, tmp_path, dimensions):
     for step in (0, 5):
         write_snapshot(snapshot_path(tmp_path, step), variables, grid, step, 0.1 * step, {})
     assert len(list(tmp_path.glob("points-*.h5"))) == 1
+    if dimensions == 3:
+        assert suiting_plane(read_snapshot(snapshot_path(tmp_path, 0))) == "xz"
     vtk.vtkObject.GlobalWarningDisplayOff()
     reader = vtk.vtkHDFReader()
     reader.SetFileName(str(tmp_path / "step-00000005.hdf"))
