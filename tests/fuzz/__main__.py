@@ -18,6 +18,8 @@ import jax
 from compilation import compile_fast, trace_fast
 
 compile_fast(os.environ)
+# as a run's own process has it; matrices between walls are multiplied with other rounding by several threads
+os.environ["XLA_FLAGS"] += " --xla_cpu_multi_thread_eigen=false"
 trace_fast()
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_enable_x64", True)
