@@ -24,6 +24,7 @@ from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
+from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, components
 from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
@@ -187,16 +188,33 @@ class EvaluationBetweenWalls(Evaluation):
             function = self.function(plan, inner, products)
             functions = function, *([] if largest is None else [largest])
             numbers, places = self.numbers(rows.modes, *functions), self.places(*functions)
-            values: dict[Node, Array] = dict(
-                zip((Slot("inner", i) for i in inner), self._values_of(inner, plan, rows), strict=True)
-            )
-            made, found = self.made_of_values(functions, values, numbers, places)
-            c = rows.space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made]))
+            make = self._made_at_points if function.functions else self._made_at_levels
+            series = self.inner([plan.inner[i] for i in inner], rows) if inner else None
+            c, found = make(rows.space, functions, series, numbers, places)
             rows = rows.with_products(dict(zip(products, components(c), strict=True)))  # type: ignore[assignment]
         return rows, found
 
-    def _values_of(self, inner: Sequence[int], plan: Plan[Any], rows: PolynomialRows) -> Any:
-        return components(rows.space.at_points(self.inner([plan.inner[i] for i in inner], rows))) if inner else ()
+    def _made_at_points(
+        self, space: PolynomialSpace, functions: Sequence[AtPoints], series: Array | None, numbers: Any, places: Any
+    ) -> tuple[Array, Any]:
+        """Polynomials of products that may call functions of the user's, which see values as they are outside."""
+        values = _by_slot(functions[0], () if series is None else space.at_points(series))
+        made, found = self.made_of_values(functions, values, numbers, places)
+        return space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made])), found
+
+    def _made_at_levels(
+        self, space: PolynomialSpace, functions: Sequence[AtPoints], series: Array | None, numbers: Any, places: Any
+    ) -> tuple[Array, Any]:
+        """Polynomials of products, made with the axis across the walls in front."""
+        *along, height = self.grid.physical_shape
+        values = _by_slot(functions[0], () if series is None else jnp.moveaxis(space.at_levels(series), 1, 0))
+        if SPACING in numbers:
+            *others, across = numbers[SPACING]
+            numbers = {**numbers, SPACING: (*others, across.reshape(-1, *[1] * len(along)))}
+        places = {name: jnp.moveaxis(place, -1, 0) for name, place in (places or {}).items()}
+        made, *sizes = (one.made(values, numbers, places, (height, *along)) for one in functions)
+        c = space.of_levels(jnp.stack([value.astype(self.grid.dtype) for value in made], axis=1))
+        return c, max_over_points(sizes[0][0].astype(self.grid.dtype)) if sizes else None
 
     def carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None
@@ -280,6 +298,11 @@ class EvaluationBetweenWalls(Evaluation):
         )
         decay, diffusion = (self._number(of.get(name)) for of in (linear.decay, linear.diffusion))
         return space.tested(decay * c + diffusion * space.laplacian_of(c))
+
+
+def _by_slot(function: AtPoints, values: Any) -> dict[Node, Array]:
+    """Values of inner fields by the slots of a function, if it holds any."""
+    return {Slot("inner", slot): u for slot, u in zip(function.inner, values, strict=False)}
 
 
 def _has_factor(node: Node, slots: set[Slot]) -> bool:

@@ -147,21 +147,29 @@ class PolynomialSpace(Space):
 
     def polynomials_of(self, u: Array) -> Array:
         """Coefficients of polynomials `(component, …, n)` of values at the points. One exchange."""
+        return self.of_levels(jnp.moveaxis(u, -1, 0))
+
+    def of_levels(self, u: Array) -> Array:
+        """`polynomials_of` values whose first axis is the one across the walls, `(z, component, …)`."""
         analysis, along = jnp.asarray(self.polynomials.analysis), self._along_walls()
         if along is None:
-            return jnp.einsum("nz,cz->cn", analysis, u).astype(self.grid.complex_dtype)
-        levels = jnp.einsum("nz,c...z->nc...", analysis, u)
+            return jnp.einsum("nz,zc->cn", analysis, u).astype(self.grid.complex_dtype)
+        levels = jnp.einsum("nz,zc...->nc...", analysis, u)
         made = along.forward(levels.reshape(-1, *levels.shape[2:]))
         return jnp.moveaxis(made.reshape(*levels.shape[:2], *made.shape[1:]), 0, -1)
 
     def at_points(self, c: Array) -> Array:
         """Values at the points of polynomials. One exchange."""
+        return jnp.moveaxis(self.at_levels(c), 0, -1)
+
+    def at_levels(self, c: Array) -> Array:
+        """`at_points` with the axis across the walls first, `(z, component, …)`: no value is moved in memory."""
         values, along = jnp.asarray(self.polynomials.values), self._along_walls()
         if along is None:
-            return jnp.einsum("zn,cn->cz", values, c.real)
+            return jnp.einsum("zn,cn->zc", values, c.real)
         levels = jnp.moveaxis(c, -1, 0)
         made = along.inverse(levels.reshape(-1, *levels.shape[2:]))
-        return jnp.einsum("zn,nc...->c...z", values, made.reshape(*levels.shape[:2], *made.shape[1:]))
+        return jnp.einsum("zn,nc...->zc...", values, made.reshape(*levels.shape[:2], *made.shape[1:]))
 
     def _along_walls(self) -> Transform | None:
         horizontal = self.grid.horizontal
