@@ -8,7 +8,7 @@ import dedalus.public as d3
 import numpy as np
 from mpi4py import MPI
 
-nx, nz, rayleigh, dt, end, scheme = (*map(int, sys.argv[1:3]), *map(float, sys.argv[3:6]), sys.argv[6])
+nx, nz, rayleigh, step, end, scheme = (*map(int, sys.argv[1:3]), *map(float, sys.argv[3:6]), sys.argv[6])
 Lx, Lz, kappa, nu = 2.0, 1.0, rayleigh**-0.5, rayleigh**-0.5
 coords = d3.CartesianCoordinates("x", "z")
 dist = d3.Distributor(coords, dtype=np.float64)
@@ -34,13 +34,13 @@ x, z = dist.local_grids(along, across)
 b["g"] = 1 - z + 0.1 * np.sin(np.pi * z) * (np.cos(np.pi * x) + 0.5 * np.sin(2 * np.pi * x))
 w = u @ ez
 flux, energy = (d3.Integrate(of / (Lx * Lz)) for of in (w * b, u @ u / 2))
-steps = round(end / dt)
+steps = round(end / step)
 for _ in range(5):  # its transforms and matrices are made
     solver.step(1e-9)
 MPI.COMM_WORLD.Barrier()
 began = time.perf_counter()
 for _ in range(steps):
-    solver.step(dt)
+    solver.step(step)
 MPI.COMM_WORLD.Barrier()
 took = time.perf_counter() - began
 found = [one.evaluate()["g"] for one in (flux, energy)]
