@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
@@ -40,11 +41,14 @@ class Noise(Initial):
     amplitude: ArrayLike = 0.1
 
     name: ClassVar[str] = "noise"
-    periodic: ClassVar[bool] = True
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
         need(self, "amplitude", "noise with amplitude", "zero or more", least=0)
+
+    def check(self, equation: AnyEquation, field: str) -> None:
+        if equation.grid.walls and equation.fields[field].solenoidal:
+            raise ValueError(f"name = 'noise' of {field}, a field without divergence between walls: a scalar is needed")
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:

@@ -108,7 +108,7 @@ def test_every_output_is_written_or_refused_in_one_line(make_grid):
     assert refused.keys() - of_modes == {"pdfs", "statistics", "points", "profile", "virial"}
 
 
-@pytest.mark.parametrize("name", ["noise", "random-phase", "gaussian-random", "vortex-ring", "vortex-tubes"])
+@pytest.mark.parametrize("name", ["random-phase", "gaussian-random", "vortex-ring", "vortex-tubes"])
 def test_starts_of_fourier_modes_are_refused(make_grid, name):
     grid = make_grid((8, 6, 13), 1, walls="z")
     start = concrete_classes("solver.initial", sw.initial.Noise.__mro__[1])[name]()
