@@ -28,12 +28,13 @@ GIVEN = {
     "reduced-mhd": {"viscosity": 0.1, "resistivity": 0.2, "hyperviscosity": 1e-4},
     "surface-quasi-geostrophic": {"diffusivity": 0.1, "exponent": 0.6},
 }  # fmt: skip
+BETWEEN_WALLS = {"rayleigh-benard"}  # test_walls.py
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
 
 @pytest.mark.every_case
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted([*library.TABLE, *library.BUILT, *runs.SPLIT]))
+@pytest.mark.parametrize("name", sorted({*library.TABLE, *library.BUILT, *runs.SPLIT} - BETWEEN_WALLS))
 def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
     dimensions = 1 if name in ONE_D else 3 if name in THREE_D else 2
     shape = [[16], [16, 12], [9, 8, 10]][dimensions - 1]
