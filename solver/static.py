@@ -23,6 +23,11 @@ import numpy as np
 from jax.sharding import AbstractMesh, Mesh
 
 
+def is_zero(number: Any) -> bool:
+    """True of Python's number 0, which stays 0; an array or a tracer may become another number."""
+    return isinstance(number, int | float) and number == 0
+
+
 @jax.tree_util.register_static
 class Static:
     """A value that is no array, as a pytree without leaves. Equal to another of the same type and value only."""

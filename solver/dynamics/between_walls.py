@@ -24,7 +24,6 @@ from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
-from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, components
 from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
@@ -199,7 +198,7 @@ class EvaluationBetweenWalls(Evaluation):
     ) -> tuple[Array, Any]:
         """Polynomials of products that may call functions of the user's, which see values as they are outside."""
         values = _by_slot(functions[0], () if series is None else space.at_points(series))
-        made, found = self.made_of_values(functions, values, numbers, places)
+        made, found = self.made_of_values(functions, values, numbers, places, self.grid.physical_shape)
         return space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made])), found
 
     def _made_at_levels(
@@ -212,9 +211,8 @@ class EvaluationBetweenWalls(Evaluation):
             *others, across = numbers[SPACING]
             numbers = {**numbers, SPACING: (*others, across.reshape(-1, *[1] * len(along)))}
         places = {name: jnp.moveaxis(place, -1, 0) for name, place in (places or {}).items()}
-        made, *sizes = (one.made(values, numbers, places, (height, *along)) for one in functions)
-        c = space.of_levels(jnp.stack([value.astype(self.grid.dtype) for value in made], axis=1))
-        return c, max_over_points(sizes[0][0].astype(self.grid.dtype)) if sizes else None
+        made, found = self.made_of_values(functions, values, numbers, places, (height, *along))
+        return space.of_levels(jnp.stack([value.astype(self.grid.dtype) for value in made], axis=1)), found
 
     def carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from solver.dynamics.at_points import constant
 from solver.dynamics.evaluation import Evaluation
+from solver.static import is_zero
 from solver.written.between_walls import between_walls
 from solver.written.components import ZERO
 from solver.written.formula import unicode
@@ -63,6 +64,5 @@ def _leave_out_powers(equation: Any) -> None:
     text = Evaluation(equation).text.without_obstacles
     for coefficient in between_walls(text, equation.grid.dimensions).linear.powers:
         for name in coefficient.names:
-            value = getattr(equation, name, None)
-            if isinstance(value, int | float) and value == 0:
+            if is_zero(getattr(equation, name, None)):
                 object.__setattr__(equation, name, None)

@@ -144,16 +144,21 @@ class Evaluation:
                 made, found = made if largest is not None else (made, None)
                 rows = rows.with_products(dict(zip(products, components(made), strict=True)))
             else:
-                made, found = self.made_of_values(functions, given, numbers, places)
+                made, found = self.made_of_values(functions, given, numbers, places, self.grid.physical_shape)
                 values = dict(zip(products, made, strict=True))
                 rows = _with_products(rows, values) if together else _with_products_apart(rows, needed, values)
         return rows, found
 
     def made_of_values(
-        self, functions: Sequence[AtPoints], values: Mapping[Node, Array], numbers: Mapping[str, Any], places: Any
+        self,
+        functions: Sequence[AtPoints],
+        values: Mapping[Node, Array],
+        numbers: Mapping[str, Any],
+        places: Any,
+        shape: Sequence[int],
     ) -> tuple[list[Array], Any]:
         """Products over all points from the values of inner fields there; the largest of the number of a second one."""
-        [function, *largest], shape = functions, self.grid.physical_shape
+        [function, *largest] = functions
         self._check_functions(function, values, numbers, places)
         made = function.made(values, numbers, places, shape)
         sizes = [one.made(values, numbers, places, shape)[0].astype(self.grid.dtype) for one in largest]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ from solver.spaces.polynomials import FieldBetweenWalls, Polynomials, Polynomial
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import AtSlope, Rigid, walls_from
-from solver.written.wall_lines import apart, read_wall_line
+from solver.written.wall_lines import WallLine, read_wall_lines
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
@@ -27,7 +26,17 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     Raises:
         ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
     """
-    given, of_text = equation.walls, _of_text(equation)
+    found = _checked(equation, equation.walls, () if equation.text is None else equation.text.walls)
+    if found is None:
+        return None
+    means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
+    kept = {name: replace(found[name], mean=mean) for name, mean in means.items() if mean is not None}
+    return {**found, **kept}
+
+
+def _checked(equation: Any, given: Any, lines: Iterable[WallLine]) -> dict[str, Walls] | None:
+    """Conditions of the fields from those that are given and those that a text says; see `checked_walls`."""
+    of_text = _of_text(equation, lines)
     if not equation.grid.walls:
         if given or of_text:
             named = ", ".join({**(given or {}), **of_text})
@@ -39,17 +48,14 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     if unknown := [name for name in given if name not in equation.fields]:
         raise ValueError(f"walls of {unknown[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}")
     both = {name: _together(name, given.get(name), of_text.get(name)) for name in equation.fields}
-    found = {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
-    means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
-    kept = {name: replace(found[name], mean=mean) for name, mean in means.items() if mean is not None}
-    return {**found, **kept}
+    return {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
 
 
-def _of_text(equation: Any) -> dict[str, dict[str, Any]]:
+def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, Any]]:
     """The conditions that a text says, as a run file would, by field and wall."""
     found: dict[str, dict[str, Any]] = {}
     grid = equation.grid
-    for line in () if equation.text is None else equation.text.walls:
+    for line in lines:
         if grid.walls and line.along not in ("", grid.walls, "z"):
             raise ValueError(f"{line.text}: {grid.walls} is needed, the direction across the walls")
         if grid.walls and line.height and not math.isclose(line.height, grid.lengths[-1], rel_tol=1e-9):
@@ -155,14 +161,9 @@ def walls_of_run(table: Mapping[str, Any], equation: Any) -> dict[str, Walls]:
     Raises:
         ValueError: the run file has no conditions of a field.
     """
-    lines = table["equation"].get("write", ())
-    _, of_text = apart([lines] if isinstance(lines, str) else lines)
+    section, forced = table["equation"], table.get("forcing", {})
     given = {name: conditions for name, conditions in table.get("walls", {}).items() if name in equation.fields}
-    stub = SimpleNamespace(
-        grid=equation.grid, fields=equation.fields, name=equation.name, walls=given, forcings=dict,
-        text=SimpleNamespace(walls=[read_wall_line(line, table["equation"].get("define", {})) for line in of_text]),
-    )  # fmt: skip
-    found, forced = checked_walls(stub), table.get("forcing", {})
+    found = _checked(equation, given, read_wall_lines(section.get("write", ()), section.get("define", {})))
     assert found is not None
     by_field = dict.fromkeys(found, forced) if "name" in forced else {name: forced.get(name, {}) for name in found}
     means = {n: tuple(of["velocity"][:-1]) for n, of in by_field.items() if of.get("name") == "flow-rate"}

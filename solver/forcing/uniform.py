@@ -13,6 +13,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need, require
 from solver.forcing.forcing import Forcing
 from solver.spaces import Space
+from solver.static import is_zero
 
 
 class Uniform(Forcing):
@@ -55,7 +56,7 @@ class FlowRate(Forcing):
 
     def check(self, equation: AnyEquation, field: str) -> None:
         _need_components("flow-rate.velocity", self.velocity, equation, field)
-        if equation.grid.walls and not (equation.fields[field].solenoidal and _is_zero(self.velocity[-1])):
+        if equation.grid.walls and not (equation.fields[field].solenoidal and is_zero(self.velocity[-1])):
             raise ValueError(
                 f"flow-rate.velocity {self.velocity} of {field} between walls: a velocity without divergence, and 0 "
                 "across the walls, are needed"
@@ -72,10 +73,6 @@ class FlowRate(Forcing):
             return jnp.zeros_like(u_hat)
         missing = jnp.stack([jnp.asarray(u, space.grid.dtype) for u in self.velocity]) - space.means(u_hat)
         return space.uniform(missing / self.relaxation - space.means(change))
-
-
-def _is_zero(number: Any) -> bool:
-    return isinstance(number, int | float) and number == 0
 
 
 def _need_components(key: str, given: Any, equation: AnyEquation, field: str) -> None:

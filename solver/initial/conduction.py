@@ -18,6 +18,7 @@ from solver.initial.initial import Initial
 from solver.operators import random_modes
 from solver.spaces.field import Field
 from solver.spaces.polynomials import PolynomialSpace
+from solver.static import is_zero
 
 
 class Conduction(Initial):
@@ -44,7 +45,7 @@ class Conduction(Initial):
         if not equation.grid.walls:
             raise ValueError("name = 'conduction': two walls are needed, grid.walls; uniform is a field without them")
         rank = equation.fields[field].rank
-        if rank != "scalar" and not _is_zero(self.amplitude):
+        if rank != "scalar" and not is_zero(self.amplitude):
             raise ValueError(f"amplitude {self.amplitude}: a {rank} starts without noise here, 0 is needed")
 
     def for_equation(self, equation: Any, field: str) -> Conduction:
@@ -58,7 +59,7 @@ class Conduction(Initial):
         if self.space is None:
             raise ValueError(f"{self.name}: an equation between walls gives the profile, for_equation(equation, field)")
         whole = jnp.broadcast_to(self._profile(grid), (len(self.space.component_names), *grid.physical_shape))
-        if field.rank != "scalar" or _is_zero(self.amplitude):
+        if field.rank != "scalar" or is_zero(self.amplitude):
             return whole
         z, height = grid.coordinates()[-1], grid.lengths[-1]  # type: ignore[index]
         halves = 1 if grid.dimensions > 1 else 2  # which has no mean by itself
@@ -81,7 +82,3 @@ class Conduction(Initial):
         modes = jnp.where(grid.horizontal.k_squared() == 0, 0, modes)
         drawn = Transform(grid.horizontal).inverse(modes)
         return (drawn / jnp.sqrt(jnp.mean(drawn**2)))[..., None]
-
-
-def _is_zero(amplitude: Any) -> bool:
-    return isinstance(amplitude, int | float) and amplitude == 0

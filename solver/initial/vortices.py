@@ -17,6 +17,7 @@ from solver.grid import Grid, sample
 from solver.initial.initial import Initial, as_tuples, per_axis
 from solver.operators import curl
 from solver.spaces.field import Field
+from solver.static import is_zero
 
 
 class VortexRing(Initial):
@@ -66,7 +67,7 @@ class VortexRing(Initial):
         centres = [per_axis("centres", centre, grid, []) for centre in self.centres or middle]
         axes = [per_axis("axes", axis, grid, []) for axis in self.axes or [[0.0, 0.0, 1.0]] * len(centres)]
         for axis in axes:
-            if all(isinstance(a, int | float) and a == 0 for a in axis):
+            if all(map(is_zero, axis)):
                 raise ValueError(f"vortex-ring with axis {axis}: a direction is needed")
 
         def vorticity(*points: Array) -> list[Array]:

@@ -27,7 +27,7 @@ class VerticalProfiles(Records):
     planes `A_slope`, the means `A_B` of products of two and `A_A_A` of cubes; of each field F the mean of the square of
     its gradient, `F_gradient_square`, and of each vector V the flux of ½|V|² across the planes, `V_transport`.
     Stresses, variances, skewness and the budget of the turbulent energy follow from their means over time:
-    `sw.turbulence(statistics)`. Costs inverse transforms of the fields and of their gradients, and an all-reduce of the
+    `sw.turbulence(statistics)`. Costs inverse transforms of the fields and of their gradients, and all-reduces of the
     means.
 
     Source: Pope, Turbulent Flows (2000), chapter 7.
@@ -64,8 +64,7 @@ class VerticalProfiles(Records):
                 columns[f"{name}_transport"] = u[-1] * jnp.sum(u**2, axis=0) / 2
         columns |= parts | {f"{a}_{b}": parts[a] * parts[b] for a, b in combinations_with_replacement(parts, 2)}
         columns |= {f"{a}_{a}_{a}": part**3 for a, part in parts.items()}
-        means = plane_mean(jnp.stack([*columns.values()]), equation.grid)
-        return dict(zip(columns, means, strict=True))
+        return {name: plane_mean(column, equation.grid) for name, column in columns.items()}
 
 
 def _fields(equation: AnyEquation) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from solver.io import Rows, read_snapshot
 from solver.pictures import Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import chosen_snapshots, draw_snapshots
-from solver.pictures.plane_panels import plane_panels
+from solver.reading.fluctuations import components_of
 
 TITLE, BANDS = "means over windows of time", ", ± one standard deviation in time"
 
@@ -20,7 +20,7 @@ def draw_means(files: Iterable[Rows], folder: Path, view: View) -> list[Path]:
         recorded = Recorded.read_means(file)
         if recorded is None:
             continue
-        title = TITLE if plane_panels(recorded) else TITLE + BANDS
+        title = TITLE if components_of(recorded.values) else TITLE + BANDS
         figure = records_figure(recorded, view, title)
         if figure is not None:
             made += save(figure, folder, f"statistics-{recorded.name}", view)

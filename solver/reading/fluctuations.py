@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from solver.config import nearest
-from solver.walls.legendre import derivative_at_points, gauss_points, values
+from solver.walls.legendre import derivative_at_points, gauss_points, height_of, values
 
 SLOPE, SQUARE = "_slope", "_gradient_square"
 WALLS = ("lower", "upper")
@@ -42,19 +43,33 @@ def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "vel
     """
     axis = _axis(profiles)
     z = np.asarray(profiles[axis])
-    means = {name.removesuffix(SLOPE): np.asarray(profiles[name.removesuffix(SLOPE)]) for name in _slopes(profiles)}
-    covariance = lambda a, b: np.asarray(profiles[f"{a}_{b}"]) - means[a] * means[b]  # noqa: E731
-    pairs = [(a, b) for a in means for b in means if f"{a}_{b}" in profiles]
-    made: dict[str, np.ndarray] = {**means, **{f"{a}_{b}": covariance(a, b) for a, b in pairs}}
-    for name, mean in means.items():
-        variance = np.maximum(made[f"{name}_{name}"], 0)
-        third = np.asarray(profiles[f"{name}_{name}_{name}"]) - 3 * mean * variance - mean**3
-        made[f"{name}_rms"] = np.sqrt(variance)
-        made[f"{name}_skewness"] = _ratio(third, variance**1.5)
+    made = fluctuations({str(name): np.asarray(column) for name, column in profiles.data_vars.items()})
+    means = {name: made[name] for name in components_of(profiles)}
     if viscosity is not None:
         made |= _energy_budget(profiles, vector, means, made, z, viscosity)
     kept = {name: ((axis,), column, _about(profiles, name)) for name, column in made.items()}
     return type(profiles)(kept, {axis: profiles[axis]})
+
+
+def components_of(columns: Iterable[Any]) -> list[str]:
+    """Names of the components whose profiles `[output.vertical-profiles]` has recorded."""
+    names = [*map(str, columns)]
+    slopes = (name.removesuffix(SLOPE) for name in names if name.endswith(SLOPE))
+    return [name for name in slopes if f"{name}_{name}_{name}" in names]
+
+
+def fluctuations(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Means `A`, covariances `A_B`, `A_rms` and `A_skewness`, from the columns of `[output.vertical-profiles]`."""
+    made = {name: columns[name] for name in components_of(columns)}
+    means = dict(made)
+    for pair in ((a, b) for a in means for b in means if f"{a}_{b}" in columns):
+        made["_".join(pair)] = columns["_".join(pair)] - means[pair[0]] * means[pair[1]]
+    for name, mean in means.items():
+        variance = np.maximum(made[f"{name}_{name}"], 0)
+        third = columns[f"{name}_{name}_{name}"] - 3 * mean * variance - mean**3
+        made[f"{name}_rms"] = np.sqrt(variance)
+        made[f"{name}_skewness"] = np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 0)
+    return made
 
 
 def _energy_budget(
@@ -101,10 +116,9 @@ def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> An
     axis = _axis(profiles)
     z = np.asarray(profiles[axis])
     if f"{along}{SLOPE}" not in profiles:
-        names = [name.removesuffix(SLOPE) for name in _slopes(profiles)]
-        raise KeyError(f"{along!r} was not recorded{nearest(along, names)}")
+        raise KeyError(f"{along!r} was not recorded{nearest(along, components_of(profiles))}")
     speed = np.sqrt(viscosity * np.abs(at_walls(np.asarray(profiles[f"{along}{SLOPE}"]), z)))
-    height = z[0] + z[-1]
+    height = _height(z)
     distance = np.stack([z, height - z]) * speed[:, None] / viscosity
     made = {
         "friction_velocity": (("wall",), speed, {"long_name": "friction velocity"}),
@@ -116,7 +130,8 @@ def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> An
 
 def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
-    points, weights = _gauss(z)
+    _height(z)
+    points, weights = gauss_points(len(z))
     coefficients = (np.asarray(profile) * weights) @ values(len(z), points)
     return np.asarray(coefficients @ values(len(z), np.array([-1.0, 1.0])).T)
 
@@ -128,8 +143,7 @@ def derivative(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
         k = 2 * np.pi * np.fft.rfftfreq(len(z), steps[0])
         k[-1] *= len(z) % 2  # the Nyquist mode has no derivative at the points
         return np.asarray(np.fft.irfft(1j * k * np.fft.rfft(profile), len(z)))
-    _gauss(z)
-    return np.asarray(derivative_at_points(len(z)) @ profile * 2 / (z[0] + z[-1]))
+    return np.asarray(derivative_at_points(len(z)) @ profile * 2 / _height(z))
 
 
 def mean_with_error(t: Any, values_at_t: Any, after: float = 0.0) -> tuple[float, float]:
@@ -175,19 +189,11 @@ def _axis(profiles: Any) -> str:
     return axes[0]
 
 
-def _slopes(profiles: Any) -> list[str]:
-    return [str(name) for name in profiles.data_vars if str(name).endswith(SLOPE)]
-
-
-def _gauss(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    points, weights = gauss_points(len(z))
-    if not np.allclose(2 * z / (z[0] + z[-1]) - 1, points, atol=1e-5):
+def _height(z: np.ndarray) -> float:
+    height = height_of(z)
+    if height is None:
         raise ValueError(f"{len(z)} places that are no Gauss–Legendre points: a direction between walls is needed")
-    return points, weights
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return height
 
 
 def _about(profiles: Any, name: str) -> dict[str, Any]:

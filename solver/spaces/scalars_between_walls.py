@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.spaces.polynomials import FieldBetweenWalls, times
+from solver.static import is_zero
 from solver.walls.conditions import Walls
 from solver.walls.scalar_modes import Wall, lifting, lifting_is_linear, scalar_modes
 
@@ -70,7 +71,7 @@ class ScalarSpace(FieldBetweenWalls):
     @property
     def lifting(self) -> Array | None:
         rights = [side.right for side in self.walls]
-        if all(isinstance(right, int | float) and right == 0 for right in rights):
+        if all(map(is_zero, rights)):
             return None
         made = jnp.asarray(self.own.lifting) @ jnp.stack([jnp.asarray(right, self.grid.dtype) for right in rights])
         made = jnp.pad(made, (0, self.modes.spectral_shape[-1] - len(made)))

@@ -13,6 +13,7 @@ import equinox as eqx
 import numpy as np
 from jax.typing import ArrayLike
 
+from solver.static import is_zero
 from solver.walls.scalar_modes import SLOPE, VALUE, Wall
 
 LOWER, UPPER = "lower", "upper"
@@ -171,7 +172,7 @@ class Walls(eqx.Module):
     def adds(self) -> bool:
         """True if they are not homogeneous: the field has something by its conditions alone."""
         numbers = [number for side in self for number in (getattr(side, "velocity", ()) or (side.right,))]
-        return not all(isinstance(number, int | float) and number == 0 for number in numbers)
+        return not all(map(is_zero, numbers))
 
     @property
     def are_natural(self) -> bool:

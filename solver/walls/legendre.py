@@ -51,6 +51,13 @@ def antiderivative(count: int) -> np.ndarray:
     return made
 
 
+def height_of(places: np.ndarray) -> float | None:
+    """H of Gauss–Legendre points between 0 and H; None of other places."""
+    height = float(places[0] + places[-1])
+    even = 0.5 * height * (1 + gauss_points(len(places))[0])
+    return height if np.allclose(places, even, rtol=0, atol=1e-6 * abs(height)) else None
+
+
 def derivative_at_points(count: int) -> np.ndarray:
     """∂/∂ζ at the Gauss points of the polynomial through `count` values there, `(point, point)`."""
     points, weights = gauss_points(count)

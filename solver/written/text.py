@@ -19,7 +19,7 @@ from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
-from solver.written.wall_lines import WallLine, apart, read_wall_line
+from solver.written.wall_lines import WallLine, apart, read_wall_lines
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
 FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
@@ -150,21 +150,22 @@ class Text:
 
     def _take_wall_lines(self) -> None:
         """Put the lines that say what a field meets at a wall apart from the equations."""
-        equations, walls = apart([self.write] if isinstance(self.write, str) else self.write)
+        equations, of_walls = apart([self.write] if isinstance(self.write, str) else self.write)
         object.__setattr__(self, "write", tuple(equations))
-        object.__setattr__(self, "wall_lines", (*self.wall_lines, *walls))
-        if any(wall.along == "z" for wall in self.walls):  # in a plane x, z the second direction is called y here
+        object.__setattr__(self, "wall_lines", (*self.wall_lines, *of_walls))
+        walls = self.walls
+        if any(wall.along == "z" for wall in walls):  # in a plane x, z the second direction is called y here
             upwards = lambda text: re.sub(r"\bez\b", "up", text) if isinstance(text, str) else text  # noqa: E731
             object.__setattr__(self, "write", tuple(map(upwards, equations)))
             object.__setattr__(self, "define", {name: upwards(text) for name, text in dict(self.define).items()})
-        for wall in self.walls:
+        for wall in walls:
             if wall.field not in dict(self.fields):
                 raise WrittenError(f"{wall.text}: {wall.field!r} is no field{nearest(wall.field, dict(self.fields))}")
 
     @property
     def walls(self) -> list[WallLine]:
         """Conditions of fields at the walls, from the text."""
-        return [read_wall_line(line, dict(self.define)) for line in self.wall_lines]
+        return read_wall_lines(self.wall_lines, dict(self.define))
 
     def _leave_out_lifts(self) -> None:
         """Leave out the terms with `lift`, and the unknowns that occur in them alone."""

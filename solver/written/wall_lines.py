@@ -15,7 +15,7 @@ from solver.written.tree import Name, Negative, Node, Number, Product, Quotient,
 
 SIDES = {"bottom": "lower", "top": "upper"}
 WHERE = r"\(\s*(?:(?P<side>bottom|top)|(?P<along>[xyz])\s*=(?P<height>[^()=]+))\s*\)"
-PLACE = re.compile(rf"[\w)]\s*{WHERE}\s*=")
+PLACE = re.compile(WHERE)
 LINE = re.compile(rf"\s*(?:d(?P<axis>[xyz])\(\s*(?P<of>\w+)\s*\)|(?P<name>\w+))\s*{WHERE}\s*=(?P<right>.*)")
 FORMS = "u(bottom) = 0, T(top) = 1, T(z=0) = 1 or dz(T)(top) = 0 is needed"
 
@@ -49,6 +49,12 @@ def apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     for line in lines:
         (walls if isinstance(line, str) and PLACE.search(line) else equations).append(line)
     return equations, walls
+
+
+def read_wall_lines(lines: str | Iterable[str], define: Mapping[str, str]) -> list[WallLine]:
+    """The conditions at walls among the lines of a text, with its definitions."""
+    _, walls = apart([lines] if isinstance(lines, str) else lines)
+    return [read_wall_line(line, define) for line in walls]
 
 
 def read_wall_line(line: str, define: Mapping[str, str]) -> WallLine:

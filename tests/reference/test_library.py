@@ -6,6 +6,7 @@ import pytest
 
 import solver as sw
 from reference import library, runs
+from reference.comparison import assert_the_same
 from solver.assemble.classes import built_in
 
 DEVICES = {1: 1, 2: 2, 3: 4}
@@ -60,10 +61,4 @@ def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
     found = {n: np.asarray(v) for n, v in equation.to_physical(after.field).items()}
     row = {n: float(v) for n, v in equation.series(after.field, 0.01).items()}
 
-    course = runs.run(table, kept)
-    values, columns = course.values(5), course.columns(5)
-    assert max(np.abs(found[n] - kept[n]).max() for n in found) > 1e-3, "nothing happens"
-    for field in found:
-        np.testing.assert_allclose(values[field], found[field], rtol=0, atol=1e-13 * np.abs(found[field]).max())
-    for column in columns.keys() & row.keys():
-        np.testing.assert_allclose(row[column], columns[column], rtol=1e-12, atol=1e-15, err_msg=column)
+    assert_the_same(table, kept, found, row, of_fields=1e-13, rtol=1e-12, atol=1e-15)

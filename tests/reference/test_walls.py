@@ -6,7 +6,7 @@ import pytest
 import tomli_w
 
 import solver as sw
-from reference import runs
+from reference.comparison import assert_the_same
 from solver.assemble.build import Assembly
 from solver.assemble.consistent import resolve
 from solver.assemble.devices import device_meshes
@@ -96,10 +96,4 @@ def test_fields_and_columns_between_walls_are_those_of_the_second_program(name, 
     found = {n: np.asarray(v) for n, v in equation.to_physical(alone).items()}
     row = {n: float(v) for n, v in equation.series(alone, 0.01).items()}
 
-    course = runs.run(table, kept)
-    values, columns = course.values(5), course.columns(5)
-    assert max(np.abs(found[n] - kept[n]).max() for n in found) > 1e-3, "nothing happens"
-    for field in found:
-        np.testing.assert_allclose(values[field], found[field], rtol=0, atol=1e-12 * np.abs(found[field]).max())
-    for column in columns.keys() & row.keys():
-        np.testing.assert_allclose(row[column], columns[column], rtol=1e-11, atol=1e-14, err_msg=column)
+    assert_the_same(table, kept, found, row, of_fields=1e-12, rtol=1e-11, atol=1e-14)
