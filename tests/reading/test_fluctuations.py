@@ -9,7 +9,7 @@ import solver as sw
 from solver.outputs import Statistics, VerticalProfiles
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.style import style
-from solver.reading.fluctuations import derivative
+from solver.reading.fluctuations import at_walls, derivative
 from solver.steppers import Krogstad4
 
 NU = 0.1
@@ -120,6 +120,7 @@ def test_wall_units_of_a_shear(run):
     np.testing.assert_allclose(units["friction_reynolds"], np.sqrt(NU * 0.5) / (2 * NU))
     z = np.asarray(units["z"])
     np.testing.assert_allclose(units["wall_distance"].sel(wall="upper"), (1 - z) * np.sqrt(NU * 0.5) / NU)
+    np.testing.assert_allclose(at_walls(np.stack([z**3, 2 - z**2]), z), [[0, 1], [2, 1]], atol=1e-13)
     with pytest.raises(KeyError, match=r"'velocity_q' was not recorded; did you mean 'velocity_"):
         sw.wall_units(opened.records["vertical-profiles"].isel(t=0), NU, along="velocity_q")
     with refused_in_one_line("profiles along t, z: profiles at one time are needed"):
