@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         io as io,
         operators as operators,
         outputs as outputs,
+        particles as particles,
         spaces as spaces,
         steppers as steppers,
         walls as walls,

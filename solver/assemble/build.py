@@ -89,6 +89,8 @@ class Assembly:
         obstacles = {**self.config.bodies, **self.config.sponges}
         if obstacles:
             also["bodies"] = {name: named.make() for name, named in obstacles.items()}
+        if self.config.particles:
+            also["particles"] = {name: named.make() for name, named in self.config.particles.items()}
         equation: AnyEquation = self.config.equation.make(self.grid, **also)
         return equation
 
@@ -219,6 +221,9 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
         for name, named in obstacles.items():
             with _key_in_full(section if name == section else f"{section}.{name}", named):
                 named.make()
+    for name, named in config.particles.items():
+        with _key_in_full(f"particles.{name}", named):
+            named.make()
     with _key_in_full("equation", config.equation):
         equation = assembly.equation
     equation.check()

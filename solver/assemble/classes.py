@@ -22,6 +22,7 @@ from solver.forcing.forcing import Forcing
 from solver.initial.functions import from_function
 from solver.initial.initial import Initial
 from solver.outputs.output import Output
+from solver.particles.particles import Particles
 from solver.spaces.field import MoreFields
 from solver.steppers.stepper import Stepper
 
@@ -33,17 +34,18 @@ BASES: dict[str, Any] = {
     "initial": Initial,
     "forcing": Forcing,
     "body": Obstacle,
+    "particles": Particles,
     "output": Output,
 }
 FOLDERS = {"equation": "solver.equations"}  # where classes do not lie beside their base
-ABSTRACT = {AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Output}
+ABSTRACT = {AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Particles, Output}
 
 
 def register(cls: C) -> C:
     """Make a class known to run files under its `name`; usable as a decorator.
 
     Args:
-        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing` or `Output`.
+        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing`, `Particles` or `Output`.
 
     Raises:
         ValueError: a class of another kind, or a name that another class has.

@@ -39,6 +39,11 @@ KINDS: Mapping[str, tuple[str, str, str]] = {  # page: kind, section, first sent
         "[body]",
         "`shape` is one of the names below. Several bodies have a section `[body.NAME]` each; `sponge` is `[sponge]`.",
     ),
+    "particles": (
+        "particles",
+        "[particles.NAME]",
+        "`kind` is one of the names below, by default `tracer`; particles have a name of your choice.",
+    ),
     "outputs": (
         "output",
         "[output.NAME]",

@@ -23,7 +23,10 @@ WALLED = {"properties": {"grid": {"required": ["walls"]}}}  # where fields witho
 def json_schema(schema: Schema) -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a run file, with every registered equation, initial field, forcing and output."""
     kinds = {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("equation", "initial")}
-    kinds |= {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("forcing", "body", "output")}
+    kinds |= {
+        kind: [schema.find(kind, name) for name in schema.names(kind)]
+        for kind in ("forcing", "body", "particles", "output")
+    }
     definitions = {
         kind: {"anyOf": [*(_table(entry, named=True) for entry in entries), FROM_ELSEWHERE]}
         for kind, entries in kinds.items()
@@ -52,6 +55,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             "initial": {"type": "object"},
             "forcing": {"type": "object"},
             **_obstacles(kinds["body"]),
+            "particles": _particles(kinds["particles"]),
             "output": _outputs(kinds["output"]),
         },
         "allOf": [{"anyOf": [{"required": ["initial"]}, WALLED]}, *map(_fields_of, kinds["equation"])],
@@ -101,6 +105,17 @@ def _obstacles(entries: list[Entry]) -> dict[str, Any]:
     of_one = {"body": {"anyOf": [*tables.values(), own]}, "sponge": sponge}
     several = lambda one: {"type": "object", "minProperties": 1, "additionalProperties": one}  # noqa: E731
     return {name: {"anyOf": [one, several(one)]} for name, one in of_one.items()}
+
+
+def _particles(entries: list[Entry]) -> dict[str, Any]:
+    """`[particles.NAME]`, by name, with a key `kind`."""
+    tables = {entry.name: _table(entry, named=False) for entry in entries}
+    for name, table in tables.items():
+        table["properties"] = {"kind": {"const": name}, **table["properties"]}
+        table["required"] = [*([] if name == "tracer" else ["kind"]), *table.get("required", ())]
+    own = {"type": "object", "properties": {"kind": {"type": "string", "pattern": ":"}}, "required": ["kind"]}
+    of_one = {"anyOf": [*tables.values(), own]}
+    return {"type": "object", "description": "particles by name", "additionalProperties": of_one}
 
 
 def _outputs(outputs: list[Entry]) -> dict[str, Any]:

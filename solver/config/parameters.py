@@ -23,7 +23,9 @@ FROM_THE_RUN = (
     "grid",
     "forcing",
     "bodies",
+    "particles",
     "companions",
+    "places",
     "method",
     "walls",
 )  # attributes that no key of their section decides

@@ -15,8 +15,8 @@ from solver.config.source import Source
 
 WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "walls", "initial", "forcing", "body", "sponge", "time",
-    "devices", "random", "output",
+    "title", "reference", "ensemble", "grid", "equation", "walls", "initial", "forcing", "body", "sponge", "particles",
+    "time", "devices", "random", "output",
 )  # fmt: skip
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -61,11 +61,11 @@ class Named:
 class Config:
     """A run file with its overrides, validated, with all defaults filled in.
 
-    `initial`, `forcing` and `walls` are by field, `bodies`, `sponges` and `outputs` by name. `known` lists all kinds of
-    outputs that the run file could name. `dropped` has a line for each section in which an override of its name dropped
-    keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the run files of
-    all, and `bounds` those between which they lie, by what each has of its own; `member` reads the run file of one, by
-    ensemble and number.
+    `initial`, `forcing` and `walls` are by field, `bodies`, `sponges`, `particles` and `outputs` by name. `known` lists
+    all kinds of outputs that the run file could name. `dropped` has a line for each section in which an override of its
+    name dropped keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the
+    run files of all, and `bounds` those between which they lie, by what each has of its own; `member` reads the run
+    file of one, by ensemble and number.
     """
 
     heading: Heading
@@ -75,6 +75,7 @@ class Config:
     forcing: Mapping[str, Named]
     bodies: Mapping[str, Named]
     sponges: Mapping[str, Named]
+    particles: Mapping[str, Named]
     walls: Mapping[str, WallsSection]
     time: TimeSection
     stepper: Named
@@ -117,7 +118,7 @@ class Config:
     @property
     def named(self) -> list[Named]:
         """Everything that the run file names."""
-        by_name = (self.initial, self.forcing, self.bodies, self.sponges, self.outputs)
+        by_name = (self.initial, self.forcing, self.bodies, self.sponges, self.particles, self.outputs)
         return [self.equation, self.stepper, *(named for section in by_name for named in section.values())]
 
     @property
@@ -170,6 +171,8 @@ class Config:
         for section, named in (("body", self.bodies), ("sponge", self.sponges)):
             tables = {name: one.to_table() for name, one in named.items()}
             also |= {section: tables.get(section, tables)} if tables else {}
+        if self.particles:
+            also["particles"] = {name: one.to_table() for name, one in self.particles.items()}
         if self.walls:
             also["walls"] = {name: section.to_table() for name, section in self.walls.items()}
         return table | also

@@ -91,6 +91,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     sponges = _by_name(table, "sponge", schema)
     if both := sorted(bodies.keys() & sponges.keys()):
         raise ConfigError(f"body.{both[0]} and sponge.{both[0]}: names that differ are needed")
+    particles = _particles(_table(table, "particles"), schema)
     directory, outputs = _outputs(_table(table, "output"), schema)  # last: user files may define outputs
     config = Config(
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
@@ -100,6 +101,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         forcing=forcing,
         bodies=bodies,
         sponges=sponges,
+        particles=particles,
         walls=walls,
         time=time.model_copy(update={"stepper": stepper.name}),
         stepper=Named(stepper.name, {}, stepper),
@@ -230,9 +232,22 @@ def _obstacle(table: Mapping[str, Any], section: str, path: str, schema: Schema)
     return replace(named, parameters=_with_checksum(named.parameters, entry), key="shape")
 
 
+def _particles(table: Mapping[str, Any], schema: Schema) -> dict[str, Named]:
+    """Particles by name, `[particles.NAME]`, whose key `kind` names their class: tracers if it is not there."""
+    found = {}
+    for name, one in table.items():
+        path = f"particles.{name}"
+        if not isinstance(one, Mapping):
+            raise ConfigError(f"{path} = {one!r}: a table [particles.NAME] is needed, for particles of any name")
+        entry = _find(schema, "particles", one.get("kind", "tracer"), f"{path}.kind")
+        named = _named({key: value for key, value in one.items() if key != "kind"}, entry, path)
+        found[name] = replace(named, parameters=_with_checksum(named.parameters, entry), key="kind")
+    return found
+
+
 def _with_checksum(parameters: dict[str, Any], entry: Entry) -> dict[str, Any]:
     """Parameters with the SHA-256 of the file that they name, where a class has a place for it and none is given."""
-    if "sha256" not in entry.parameters or parameters.get("sha256"):
+    if "sha256" not in entry.parameters or parameters.get("sha256") or parameters.get("path") is None:
         return parameters
     try:
         return {**parameters, "sha256": checksum(Path(parameters["path"]))}

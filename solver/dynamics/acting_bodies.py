@@ -25,7 +25,7 @@ from solver.operators import Fields
 
 
 def fastest_decay(equation: Any) -> float:
-    """The largest rate at which N makes the fields decay [1/time], as far as it is known: from bodies, else 0."""
+    """The largest rate at which bodies make the fields decay [1/time], as far as it is known; 0 without bodies."""
     obstacles = getattr(equation, "obstacles", None)
     if obstacles is None:
         return 0.0
@@ -98,7 +98,7 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
 class FreeBodies(Companion):
     """Displacement, velocity and spin of each body, body after body by name: see `bodies.free`."""
 
-    def start(self, equation: Any, fields: Fields) -> Array:
+    def initial(self, equation: Any, fields: Fields) -> Array:
         motion: Array = equation.obstacles.motion_at_start()
         return motion
 

@@ -202,6 +202,10 @@ class AnyEquation(eqx.Module):
     def field_storage(self) -> dict[str, Storage]:
         """Storage of each field in a state, by name: as modes or as values at the points."""
 
+    def companion_storage(self) -> dict[str, Storage]:
+        """Storage of each companion in a state, by name."""
+        return {name: companion.storage(self) for name, companion in self.companions_by_name().items()}
+
     def field_shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shape and dtype of each field as a state holds it, and of its companions, whose start is traced."""
         spaces = self.spaces

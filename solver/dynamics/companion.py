@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,24 +13,43 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.changes import Changes
+from solver.grid import Storage
 from solver.operators import Fields
 
 MOTION = "motion"  # the name of the companion that holds the bodies that the flow moves
+
+
+class Step(NamedTuple):
+    """The step that a companion is in.
+
+    Args:
+        start: the companion's numbers where the step began.
+        t: time there.
+        dt: size of the step.
+        key: random key of the run; `()` in a run without one.
+        number: number of the step, 1 for the first one.
+    """
+
+    start: Array
+    t: ArrayLike
+    dt: ArrayLike
+    key: Any
+    number: ArrayLike
 
 
 class Companion(eqx.Module):
     """Numbers y that a run moves together with the fields u of an equation: dy/dt = rates(y, u, u_t, t). Subclass this.
 
     A stepper moves y by its own method, as a field whose linear part is zero, and so to its order. The state holds y
-    together with the fields, under the companion's name, whole on each device; so do checkpoints, branches and
-    ensembles. N may read it there. An error that a tolerance bounds does not count it.
+    together with the fields, under the companion's name, whole on each device unless `storage` says otherwise; so do
+    checkpoints, branches and ensembles. N may read it there. An error that a tolerance bounds does not count it.
 
-    A subclass gives `start` and `rates`; its parameters are annotated attributes, as in a dataclass, and leaves of the
-    equation. Its methods are called while steps are traced: pure functions of arrays are needed.
+    A subclass gives `initial` and `rates`; its parameters are annotated attributes, as in a dataclass, and leaves of
+    the equation. Its methods are called while steps are traced: pure functions of arrays are needed.
     """
 
     @abstractmethod
-    def start(self, equation: Any, fields: Fields) -> Array:
+    def initial(self, equation: Any, fields: Fields) -> Array:
         """y at the start of a run: real numbers of any shape.
 
         Args:
@@ -43,7 +62,7 @@ class Companion(eqx.Module):
         """dy/dt, of the shape of y.
 
         Args:
-            equation, y: as in `start`.
+            equation, y: as in `initial`.
             fields: coefficients by name, with the entries of all companions.
             changes: changes of the fields at this stage.
             t: time.
@@ -53,15 +72,30 @@ class Companion(eqx.Module):
         """y after forcings that are white in time have changed the fields, at the end of a step; by default as it was.
 
         Args:
-            equation, y: as in `start`.
+            equation, y: as in `initial`.
             fields: fields before the kicks.
             kicks: changes by the kicks, of the fields that are kicked.
         """
         return y
 
-    def after_step(self, equation: Any, y: Array) -> Array:
-        """y after each step, of the same shape, such as places put back into the box; by default as it was."""
+    def before_step(self, equation: Any, y: Array, step: Step) -> Array:
+        """y with which each step begins, of the same shape, such as after a random kick; by default as it was."""
         return y
+
+    def after_step(self, equation: Any, y: Array, step: Step) -> Array:
+        """y after each step, of the same shape, such as places put back into the box; by default as it was.
+
+        What a stepper keeps of earlier steps is moved by as much.
+        """
+        return y
+
+    def storage(self, equation: Any) -> Storage:
+        """Storage of y in a state: by default numbers that every device has whole."""
+        return Storage("host")
+
+    def fastest_decay(self, equation: Any) -> float:
+        """The largest rate at which `rates` makes y decay [1/time], as far as it is known, for the longest step."""
+        return 0.0
 
     def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
         """Its columns of series.csv, a number each, in the order of `units`; empty by default."""
@@ -72,15 +106,20 @@ class Companion(eqx.Module):
         return {}
 
 
-def named_companions(given: Any) -> Mapping[str, Companion]:
+def named_companions(what: str, given: Any) -> Mapping[str, Companion]:
     """Companions by name, as an equation is given them.
+
+    Args:
+        what: name of the argument, for messages.
+        given: the argument.
 
     Raises:
         TypeError: something else than a dict of them.
     """
     named = {} if given is None else given
     if not isinstance(named, Mapping) or not all(isinstance(one, Companion) for one in named.values()):
-        raise TypeError(f"companions = {given!r}: a dict by name is needed, of companions such as a class of your own")
+        such = "particles such as sw.particles.Tracers(count=1000)" if what == "particles" else "companions"
+        raise TypeError(f"{what} = {given!r}: a dict by name is needed, of {such}, or of a class of your own")
     return named
 
 
@@ -98,7 +137,7 @@ def together(one: Mapping[str, Companion], other: Mapping[str, Companion]) -> di
 
 def companions_at_start(equation: Any, fields: Fields) -> dict[str, Array]:
     """The numbers of an equation's companions at the start of a run from these fields, by name."""
-    return {name: companion.start(equation, fields) for name, companion in equation.companions_by_name().items()}
+    return {name: companion.initial(equation, fields) for name, companion in equation.companions_by_name().items()}
 
 
 def check_companions(equation: Any) -> None:
@@ -115,17 +154,18 @@ def _check(name: str, companion: Companion, equation: Any) -> None:
     given, t = equation.field_shapes(), jax.ShapeDtypeStruct((), equation.grid.dtype)
     own, y = equation.fields_alone(given), given[name]
     if not jnp.issubdtype(y.dtype, jnp.floating):
-        raise ValueError(f"companion {name}: start() gives {y.dtype}{list(y.shape)}; real numbers are needed")
+        raise ValueError(f"companion {name}: initial() gives {y.dtype}{list(y.shape)}; real numbers are needed")
     rates = lambda y, u, du, t: companion.rates(equation, y, u, Changes(du, du, {}), t)  # noqa: E731
-    made = {
-        "rates": jax.eval_shape(rates, y, given, own, t),
-        "after_step": jax.eval_shape(lambda y: companion.after_step(equation, y), y),
-    }  # fmt: skip
+    key, number = jax.eval_shape(lambda: jax.random.key(0)), jax.ShapeDtypeStruct((), jnp.int32)
+    made = {"rates": jax.eval_shape(rates, y, given, own, t)}
+    for method in ("before_step", "after_step"):
+        changed = lambda y, step, method=method: getattr(companion, method)(equation, y, step)  # noqa: E731
+        made[method] = jax.eval_shape(changed, y, Step(y, t, t, key, number))
     for method, found in made.items():
         if getattr(found, "shape", None) != y.shape:
             raise ValueError(
                 f"companion {name}: {method}() gives the shape {list(getattr(found, 'shape', ()))}; {list(y.shape)}, "
-                "that of start(), is needed"
+                "that of initial(), is needed"
             )
     columns = set(jax.eval_shape(lambda y, u, t: dict(companion.series(equation, y, u, t)), y, given, t))
     if columns != set(companion.units(equation)):

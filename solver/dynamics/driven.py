@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from solver.dynamics.budget import BUDGET, without_budget
 from solver.dynamics.changes import Changes
-from solver.dynamics.companion import Companion
+from solver.dynamics.companion import Companion, Step
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.forcings import forcing_key
 from solver.dynamics.kicks import kicks, prepared_kicks
@@ -157,12 +157,32 @@ class Driven(eqx.Module):
             after[name] = companion.after_kicks(self.equation, fields[name], own, added)
         return after
 
-    def to_manifold(self, fields: Fields) -> Fields:
-        """As `equation.to_manifold`; also calls `after_step` of each companion."""
-        done = {
-            name: one.after_step(self.equation, fields[name]) for name, one in self._companions_among(fields).items()
-        }
-        return {**fields, **done, **self.equation.to_manifold(self.equation.fields_alone(fields))}
+    def before_step(self, fields: Fields, t: ArrayLike, dt: ArrayLike) -> Fields:
+        """Fields and companions with which a step of size dt begins at time t."""
+        return {**fields, **self._companions_at("before_step", fields, fields, t, dt)}
+
+    def after_step(self, fields: Fields, start: Fields, t: ArrayLike, dt: ArrayLike) -> tuple[Fields, Fields]:
+        """Fields on their manifold and companions after a step, and how far `after_step` has moved companions back.
+
+        Args:
+            fields: fields as the step left them.
+            start: fields where the step began, at time t.
+            t, dt: as in `before_step`.
+        """
+        done = self._companions_at("after_step", fields, start, t, dt)
+        after = {**fields, **done, **self.equation.to_manifold(self.equation.fields_alone(fields))}
+        return after, {name: fields[name] - y for name, y in done.items()}
+
+    def _companions_at(
+        self, method: str, fields: Fields, start: Fields, t: ArrayLike, dt: ArrayLike
+    ) -> dict[str, Array]:
+        """The companions that have this method of their own, as it changes them."""
+        changed = {}
+        for name, companion in self._companions_among(fields).items():
+            if getattr(type(companion), method) is not getattr(Companion, method):
+                step = Step(start[name], t, dt, self.key, self.step + 1)
+                changed[name] = getattr(companion, method)(self.equation, fields[name], step)
+        return changed
 
     def rate(self, fields: Fields) -> Array:
         """As `equation.rate`, which is not given the budget."""

@@ -23,7 +23,7 @@ class EnergyBudget(Companion):
     part of them, `(column, device)`, and in 32 bits the rounded-off part is kept (`loop.sums`).
     """
 
-    def start(self, equation: Any, fields: Fields) -> Array:
+    def initial(self, equation: Any, fields: Fields) -> Array:
         return jnp.zeros(len(budget_columns(equation)))
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:

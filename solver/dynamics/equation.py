@@ -77,6 +77,7 @@ class Equation(AnyEquation):
         energy_budget: True if a run integrates the causes that change the equation's energies. Costs a sum over the
             modes per evaluation of N, an all-reduce per step, and the memory of one more field.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
+        particles: a dict of `sw.particles.Tracers(…)` or other particles by name, which the flow carries.
         companions: a dict of `Companion`s by name, which a run moves together with the fields.
         walls: between walls the conditions of each field by name (`sw.walls.NoSlip()`, `sw.walls.Value(lower=1)`, …); a
             velocity without divergence that is not named is at rest there.
@@ -89,6 +90,7 @@ class Equation(AnyEquation):
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
     bodies: Any = eqx.field(default=None, kw_only=True)
+    particles: Any = eqx.field(default=None, kw_only=True)
     companions: Any = eqx.field(default=None, kw_only=True)
     walls: Any = eqx.field(default=None, kw_only=True)
     between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # modes of each field between walls
@@ -257,7 +259,11 @@ class Equation(AnyEquation):
         return {} if bodies is None else bodies.forces(fields, t)
 
     def companions_by_name(self) -> dict[str, Companion]:
-        obstacles, given = self.obstacles, together(self.own_companions(), named_companions(self.companions))
+        obstacles, given = (
+            self.obstacles,
+            together(self.own_companions(), named_companions("companions", self.companions)),
+        )
+        given = together(given, named_companions("particles", self.particles))
         return given if obstacles is None or not obstacles.free else together({MOTION: FreeBodies()}, given)
 
     def own_companions(self) -> Mapping[str, Companion]:

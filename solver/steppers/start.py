@@ -121,15 +121,16 @@ _start_forcing = compiled(_make_forcing, keep_unused=True)
 
 
 def _field_storage(equation: AnyEquation) -> dict[str, Storage]:
-    """Storage of the fields of a state, by path in the state."""
-    return {f"field/{name}": storage for name, storage in equation.field_storage().items()}
+    """Storage of the fields and companions of a state, by path in the state."""
+    named = {**equation.field_storage(), **equation.companion_storage()}
+    return {f"field/{name}": storage for name, storage in named.items()}
 
 
 def _history_storage(equation: AnyEquation, stepper: Stepper, history: Any) -> dict[str, Storage]:
     """Storage of each array of the stepper's history, as the stepper declares it, by path in the state."""
     fields = equation.field_storage()
-    numbers = [*equation.companions_by_name(), *([BUDGET] if budget_columns(equation) else [])]
-    entries = {**fields, **dict.fromkeys(numbers, HOST)}
+    budget = {BUDGET: HOST} if budget_columns(equation) else {}
+    entries = {**fields, **equation.companion_storage(), **budget}
     declared = stepper.history_storage(entries)
     return declare(f"stepper {stepper.name}", "history_storage", "history", history, declared, equation.grid)
 

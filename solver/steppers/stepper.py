@@ -138,6 +138,26 @@ class Stepper(eqx.Module):
                 f"step {float(dt):g} with {self.name}: bodies draw the flow to theirs within {1 / fastest:.4g}, for "
                 f"which {self.largest_decay / fastest:.4g} or less is needed; a larger eta makes it longer"
             )
+        self.check_longest_step(equation, dt)
+
+    def check_longest_step(self, equation: AnyEquation, dt: Any) -> None:
+        """Refuse steps with which a companion that decays would grow. Touches no device.
+
+        Args:
+            equation: equation that is stepped.
+            dt: longest step that may be taken; infinite where none is known.
+
+        Raises:
+            ValueError: the message names the longest step that is possible.
+        """
+        for name, companion in equation.companions_by_name().items():
+            rate = companion.fastest_decay(equation)
+            if rate > 0 and not isinstance(dt, jax.core.Tracer) and rate * float(dt) > self.largest_decay:
+                steps = f"a step of {float(dt):g}" if np.isfinite(dt) else "steps of any length"
+                raise ValueError(
+                    f"{steps} with {name}, which decays within {1 / rate:.4g}: {self.largest_decay / rate:.4g} or "
+                    "less is needed, as step or max_step"
+                )
 
     def check_error_estimate(self) -> None:
         """Refuse step control by tolerance where the method cannot estimate its error.
@@ -174,10 +194,12 @@ class Stepper(eqx.Module):
         Raises:
             TypeError: a history that holds such an entry, of a stepper that does not declare it.
         """
-        named = {getattr(key, "key", None) for path, _ in jax.tree_util.tree_leaves_with_path(history) for key in path}
+        paths = (path for path, _ in jax.tree_util.tree_leaves_with_path(history))
+        named = {str(getattr(key, "key", "")) for path in paths for key in path}
         if named & set(origin):
             raise TypeError(
-                f"stepper {self.name} keeps fields from step to step: in 32 bits it needs a method counted_from"
+                f"stepper {self.name} keeps {', '.join(sorted(named & set(origin)))} from step to step: it needs a "
+                "method counted_from"
             )
         return history
 
@@ -211,8 +233,8 @@ class Stepper(eqx.Module):
         """As `step`, with the error estimate of `advance_with_error` as a third value."""
         return self._completed(self.advance_with_error, equation, fields, history, t, dt, coefficients)
 
-    @staticmethod
     def _completed(
+        self,
         method: Callable[..., Any],
         equation: Any,
         fields: Fields,
@@ -221,12 +243,18 @@ class Stepper(eqx.Module):
         dt: ArrayLike,
         coefficients: Any,
     ) -> Any:
-        """The fields that a method gives, after the sum of the budget over devices, the kicks and the constraints."""
+        """The fields that a method gives, after the sum of the budget over devices, the kicks and the constraints.
+
+        Where a companion is moved back after the step, so is what the history holds of it.
+        """
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
+        start = fields
+        fields = equation.before_step(fields, t, dt)
         equation = equation.starting(fields, t)
         fields, history, *error = added_up(method(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
-        return equation.to_manifold(fields), history, *error
+        fields, moved = equation.after_step(fields, start, t, dt)
+        return fields, self.counted_from(history, moved) if moved else history, *error
 
 
 def _kicks_in(coefficients: Any, equation: Any, dt: ArrayLike) -> Any:

@@ -28,7 +28,7 @@ FILE = textwrap.dedent('''
     class Tracers(sw.Companion):
         """Places that a(t) (sin x cos y, -cos x sin y) carries, a the amplitude of the field's first mode along y."""
 
-        def start(self, equation, fields):
+        def initial(self, equation, fields):
             return jnp.asarray(np.random.default_rng(0).uniform(0, 2 * np.pi, (100, 2)))
 
         def rates(self, equation, y, fields, changes, t):
@@ -122,13 +122,13 @@ class Pump(sw.Companion):
 
     wrong: bool = eqx.field(default=False, static=True)
 
-    def start(self, equation, fields):
+    def initial(self, equation, fields):
         return jnp.zeros(())
 
     def rates(self, equation, y, fields, changes, t):
         return jnp.ones(2 if self.wrong else ())
 
-    def after_step(self, equation, y):
+    def after_step(self, equation, y, step):
         return jnp.mod(y, 0.35)
 
 
@@ -198,7 +198,7 @@ def test_wrong_companions_are_refused_in_one_line(given, error, message):
 
 def test_a_class_without_rates_is_refused():
     class Nothing(sw.Companion):
-        def start(self, equation, fields):
+        def initial(self, equation, fields):
             return jnp.zeros(())
 
     with pytest.raises(TypeError, match=r"abstract method.*rates"):

@@ -14,6 +14,7 @@ KINDS = {
     "initial": "initial",
     "forcing": "forcing",
     "bodies": "body",
+    "particles": "particles",
     "outputs": "output",
 }
 

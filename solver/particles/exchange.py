@@ -1,0 +1,232 @@
+"""Values of a field at positions that are split over the devices by number, wherever they lie.
+
+Each position goes to the device that holds the points around it, is interpolated there in the order of cells, and its
+value comes home: two all-to-all exchanges in each of a number of rounds of fixed capacity. A crowd takes more rounds,
+and none is lost. The points that a device lacks at the end of its part come from the next ones, by collective-permute.
+A value is computed by one device, by one sequence of operations: its bits do not depend on the devices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import PartitionSpec
+from jaxtyping import Array
+
+from solver.fft import inverse_local
+from solver.grid import Grid
+from solver.mesh import split_axes
+from solver.particles.interpolation import interpolated
+from solver.particles.splines import first_point, prefilter
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A device's part of the points of a grid.
+
+    Args:
+        points: points of the whole grid.
+        own: points of a part along each direction, padding included.
+        names: mesh axes of the directions that are split, in their order.
+        sizes: number of parts along these.
+        order: order of the spline.
+    """
+
+    points: tuple[int, ...]
+    own: tuple[int, ...]
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    order: int
+
+    @property
+    def periodic(self) -> list[bool]:
+        """True for each direction that a device holds whole."""
+        return [axis >= len(self.names) or self.sizes[axis] == 1 for axis in range(len(self.points))]
+
+    @property
+    def devices(self) -> int:
+        return math.prod(self.sizes)
+
+    def owner(self, first: Array) -> Array:
+        """Number of the device that holds the first points `(direction, position)`."""
+        owner = jnp.zeros_like(first[0])
+        for axis, size in enumerate(self.sizes):
+            owner = owner * size + first[axis] // self.own[axis]
+        return owner
+
+    def inside(self, first: Array) -> Array:
+        """First points counted from the begin of the part that holds them."""
+        return jnp.stack(
+            [
+                first[axis] if axis >= len(self.names) else first[axis] % self.own[axis]
+                for axis in range(len(self.points))
+            ]
+        )
+
+    def cell(self, first: Array) -> Array:
+        """A number by which positions in the same part are brought into the order of their cells."""
+        cell = jnp.zeros_like(first[0])
+        for axis, place in enumerate(self.inside(first)):
+            cell = cell * self.own[axis] + place
+        return cell
+
+
+def flow_at(
+    coefficients: Array, positions: Array, grid: Grid, *, order: int, slopes: bool = False, single: bool = False
+) -> Array:
+    """A field at the positions, by B-splines whose coefficients are computed here. Differentiable.
+
+    Args:
+        coefficients: coefficients of the field `(component, *grid.spectral_shape)`.
+        positions: positions in the box `(direction, particle)` [length], split over the devices by particle; a number
+            of particles that the devices divide. They may lie outside of the box by any number of its lengths.
+        grid: grid of the field, for real fields.
+        order: order of the spline, 4, 6 or 8.
+        slopes: True for the gradient, too.
+        single: True if transform and sums are in single precision, and values rounded to it.
+
+    Returns:
+        `(component, particle)`; with slopes `(1 + directions, component, particle)`: values, then ∂/∂x, ∂/∂y, ∂/∂z.
+        Split as the positions are. One batched inverse transform; in each round all-to-all of the positions and of the
+        values; collective-permute of m − 1 planes.
+    """
+    layout, names = grid.layout, split_axes(grid.mesh) if grid.dimensions > 1 else ()
+    sizes = tuple(grid.mesh.shape[name] for name in names)
+    own = tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True))
+    part = _Part(layout.points, own, tuple(names), sizes, order)
+    filtered = coefficients * prefilter(grid, order).astype(grid.dtype)
+    if single:
+        filtered = filtered.astype(jnp.complex64)
+    spacing = tuple(length / n for length, n in zip(grid.box.lengths, layout.points, strict=True))
+    spec = grid.spectral_sharding(filtered.ndim).spec
+    by_number = PartitionSpec(None, tuple(names)) if names else PartitionSpec()
+    out = PartitionSpec(*[None] * (2 if slopes else 1), *by_number[1:])
+
+    def local(c_hat: Array, x: Array) -> Array:
+        c = inverse_local(c_hat, layout, tuple(names) if names else None, 1.0)
+        cells = x / jnp.asarray(spacing, x.dtype)[:, None]
+        values = _on_devices(part, c, cells, slopes)
+        if not slopes:
+            return values.astype(x.dtype)
+        per_length = jnp.asarray([1.0, *(1 / h for h in spacing)], values.dtype)
+        return (values * per_length[:, None, None]).astype(x.dtype)
+
+    mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out)
+    return mapped(filtered, positions)
+
+
+def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
+    first, _ = jax.vmap(lambda x: first_point(x, part.order))(cells)
+    # modulo after floor: a position that was rounded up to the end of the box is in cell 0
+    first = first % jnp.asarray(part.points, jnp.int32)[:, None]
+    if part.devices == 1:
+        order = _sorted_by(part.cell(first), math.prod(part.own))
+        values = interpolated(c, first[:, order], cells[:, order], part.order, part.periodic, slopes=slopes)
+        return jnp.zeros_like(values).at[..., order].set(values, unique_indices=True)
+    for axis in range(len(part.names)):
+        c = _with_next_planes(part, c, axis)
+    return _by_requests(part, c, cells, first, slopes)
+
+
+# ---- exchange ---------------------------------------------------------------------------------------------------
+
+
+def capacity(particles: int, devices: int) -> int:
+    """Positions that a pair of devices exchanges in a round: an even spread of them, and four standard deviations more."""
+    mean = particles / devices**2
+    return max(1, math.ceil(min(mean + 4 * math.sqrt(mean) + 4, particles / devices)))
+
+
+def _by_requests(part: _Part, c: Array, cells: Array, first: Array, slopes: bool) -> Array:
+    d, count = cells.shape
+    slots = capacity(count * part.devices, part.devices)
+    owner = part.owner(first)
+    order = _sorted_by(owner * math.prod(part.own) + part.cell(first), part.devices * math.prod(part.own))
+    asked = jnp.zeros(part.devices, jnp.int32).at[owner].add(1)
+    begin = jnp.cumsum(asked) - asked
+    rounds = lax.pmax((jnp.max(asked) + slots - 1) // slots, part.names)
+    kinds = (1 + d, len(c)) if slopes else (len(c),)
+    middle = _middle_of(part, cells.dtype)
+
+    def carried_out(r: Array, out: Array) -> Array:
+        slot = r * slots + jnp.arange(slots, dtype=jnp.int32)
+        valid = slot < asked[:, None]  # (device, slot)
+        pick = jnp.where(valid, order[jnp.minimum(begin[:, None] + slot, count - 1)], count)
+        sent = jnp.where(valid, cells.at[:, pick].get(mode="clip"), 0)
+        received = lax.all_to_all(sent, part.names, 1, 1, tiled=True)
+        wanted = lax.all_to_all(valid, part.names, 0, 0, tiled=True)
+        received = jnp.where(wanted, received, middle[:, None, None]).reshape(d, -1)
+        start, _ = jax.vmap(lambda x: first_point(x, part.order))(received)
+        start = part.inside(start % jnp.asarray(part.points, jnp.int32)[:, None])
+        values = interpolated(c, start, received, part.order, part.periodic, slopes=slopes)
+        values = values.reshape(*kinds, part.devices, slots)
+        home = lax.all_to_all(values, part.names, values.ndim - 2, values.ndim - 2, tiled=True)
+        return out.at[..., pick].set(home, mode="drop")
+
+    def turn(out: Array, r: Array) -> tuple[Array, None]:
+        # a loop of as many rounds as are needed would have no reverse mode
+        return lax.cond(r < rounds, jax.checkpoint(carried_out), lambda r, out: out, r, out), None
+
+    nothing = jnp.zeros((*kinds, count), c.dtype) + 0 * cells[0].astype(c.dtype)
+    most = math.ceil(count / slots)
+    return lax.scan(turn, nothing, jnp.arange(most, dtype=jnp.int32))[0]
+
+
+def _middle_of(part: _Part, dtype: np.dtype) -> Array:
+    """A position in the middle of this device's part, for slots that no position takes."""
+    middle = [n // 2 for n in part.own]
+    origin = [lax.axis_index(name) * n for name, n in zip(part.names, part.own, strict=False)]
+    return jnp.stack(
+        [jnp.asarray(m + (origin[axis] if axis < len(origin) else 0), dtype) for axis, m in enumerate(middle)]
+    )
+
+
+def _sorted_by(key: Array, largest: int) -> Array:
+    """Stable order of whole numbers from 0 to `largest`. Of one operand, which XLA sorts faster than of two."""
+    bits = max(1, (len(key) - 1).bit_length())
+    if largest.bit_length() + bits <= 31:
+        packed = jnp.sort((key << bits) | jnp.arange(len(key), dtype=jnp.int32))
+    elif jax.config.jax_enable_x64:
+        packed = jnp.sort((key.astype(jnp.int64) << bits) | jnp.arange(len(key), dtype=jnp.int64))
+    else:
+        return lax.sort((key, jnp.arange(len(key), dtype=jnp.int32)), num_keys=1)[1]
+    return (packed & ((1 << bits) - 1)).astype(jnp.int32)
+
+
+# ---- points of the next devices ---------------------------------------------------------------------------------
+
+
+def _with_next_planes(part: _Part, c: Array, axis: int) -> Array:
+    """c with the m − 1 planes more at its end that its positions read, of the next device or of several next ones."""
+    size, own, extra = part.sizes[axis], part.own[axis], part.order - 1
+    if size == 1:
+        return c
+    source, index, held = _sources(part.points[axis], size, own, extra)
+    me, array_axis = lax.axis_index(part.names[axis]), axis + 1
+    sent = lax.slice_in_dim(c, 0, min(own, extra), axis=array_axis)
+    planes = None
+    for hop in sorted(set(np.unique((source - np.arange(size)[:, None]) % size))):
+        moved = sent
+        if hop:
+            moved = lax.ppermute(sent, part.names[axis], [((i + hop) % size, i) for i in range(size)])
+        moved = jnp.take(moved, jnp.asarray(index)[me], axis=array_axis)
+        is_from = jnp.asarray((source - np.arange(size)[:, None]) % size == hop)[me]
+        is_from = is_from.reshape([-1 if i == array_axis else 1 for i in range(c.ndim)])
+        planes = jnp.where(is_from, moved, 0 if planes is None else planes)
+    if (held == own).all():
+        return jnp.concatenate([c, planes], array_axis)
+    longer = jnp.concatenate([c, jnp.zeros_like(planes)], array_axis)
+    return lax.dynamic_update_slice_in_dim(longer, planes, jnp.asarray(held)[me], array_axis)
+
+
+def _sources(points: int, size: int, own: int, extra: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each device and plane that it lacks: the device that has it, and its number there; points of each device."""
+    held = np.clip(points - own * np.arange(size), 0, own).astype(np.int32)
+    begin = np.minimum(own * np.arange(size) + held, points)  # those without points end where the last ones do
+    planes = (begin[:, None] + np.arange(extra)) % points
+    return planes // own, (planes % own).astype(np.int32), held

@@ -1,0 +1,246 @@
+"""Base class of particles: points that the flow of an equation carries, with what each of them holds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
+
+from solver.discovery import ClassName
+from solver.dynamics.changes import Changes
+from solver.dynamics.companion import Companion, Step
+from solver.grid import Grid, Storage
+from solver.operators import Fields, normal
+from solver.particles.flow import Flow, FlowSource, velocity_of
+from solver.particles.splines import ORDERS
+from solver.particles.starts import STARTS, positions_at_start, positions_in
+from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
+
+POSITION = "position"
+TURNS = "turns"
+KICKS = 2**31 - 3  # besides the keys of forcings and of shifted points
+
+
+class Particles(Companion):
+    """Particles in a periodic box, split over the devices by number. Subclass this for a kind of your own.
+
+    The state holds, for each particle, its position within the box, how often it has turned around the box along each
+    direction, and what `holds` names: one array `(number, particle)`, integrated by the stepper's own stages to its
+    order. Values of the flow are interpolated by B-splines (`solver.particles.splines`); of fields on the same devices
+    they have the same bits on any devices. A stage costs one batched inverse transform of the components that it needs,
+    in addition to the transforms of the equation, and two all-to-all exchanges of positions and values.
+
+    A subclass gives `motion`, and `name`; also `holds` where a particle has more than a position, and `start_of` where
+    that does not start at zero. Its parameters are annotated attributes with defaults, and keys of `[particles.NAME]`.
+
+    Args:
+        count: number of particles; not given where a file or an array has their positions, static.
+        start: `uniform`: anywhere in the box with the same probability, drawn by number, so that they are the same on
+            any devices; `lattice`: n points in each direction, `count` = nᵈ; `pairs`: particles 0 and 1, 2 and 3, … at
+            `distance` from each other in a random direction, the first of each anywhere; `file`: positions in the file
+            `path`; static.
+        distance: distance of the two particles of a pair [length], static.
+        path: file with a row of a number for each direction [length] for each particle: .npy, .csv, .txt, or .h5 with a
+            dataset `position`, static.
+        sha256: checksum of that file, filled in where a run file names it, static.
+        places: positions `(particle, direction)` [length], in Python instead of `count` and `start`.
+        field: vector that carries them, a field of the equation or made of its fields; its velocity if not given,
+            static.
+        order: order of the splines, 4, 6 or 8, static.
+        precision: `grid`, or `float32` for the flow at the particles: transforms and sums in single precision,
+            positions in the precision of the grid, static.
+        release: time at which they begin to move [time]: with the first step that begins then or later.
+        seed: seed of random starts, static.
+
+    Raises:
+        ValueError: numbers that make no sense, or an equation without a velocity, between walls or of complex fields.
+    """
+
+    count: int | None = eqx.field(default=None, static=True)
+    start: Literal["uniform", "lattice", "pairs", "file"] = eqx.field(default="uniform", static=True)
+    distance: float | None = eqx.field(default=None, static=True)
+    path: str | None = eqx.field(default=None, static=True)
+    sha256: str | None = eqx.field(default=None, static=True)
+    places: Any = None
+    field: str | None = eqx.field(default=None, static=True)
+    order: int = eqx.field(default=6, static=True)
+    precision: Literal["grid", "float32"] = eqx.field(default="grid", static=True)
+    release: ArrayLike = -np.inf
+    seed: int = eqx.field(default=0, static=True)
+
+    name: ClassVar[Any] = ClassName()
+    holds: ClassVar[Mapping[str, str]] = {}  # what a particle has besides its position: `scalar` or `vector` by name
+
+    @abstractmethod
+    def motion(self, flow: Flow, particle: Mapping[str, Array], t: ArrayLike) -> Mapping[str, Array]:
+        """Rates of change of `position` and of the numbers that a particle `holds`, by name; zero where none is given.
+
+        Args:
+            flow: the flow where the particles are: `flow.velocity`, `flow.gradient`, `flow.acceleration`,
+                `flow["temperature"]`; quantities that are not used cost nothing.
+            particle: `position` `(direction, particle)` in the box, and what it `holds`: vectors of the same shape,
+                scalars `(particle,)`.
+            t: time.
+        """
+
+    def start_of(self, flow: Flow, particle: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Numbers that the particles hold at the start, by name; zero by default."""
+        return {}
+
+    def kick(self, particle: Mapping[str, Array], dt: ArrayLike, normal: Any) -> Mapping[str, Array]:
+        """Random changes within a time dt, by name: half of them come before a step, half after; none by default.
+
+        Args:
+            particle: as in `motion`.
+            dt: time.
+            normal: function of a name that gives normal numbers of the shape of `particle[name]`, of mean 0 and
+                variance 1, drawn by particle and step.
+        """
+        return {}
+
+    # ---- as a companion -------------------------------------------------------------------------------------
+
+    def __check_init__(self) -> None:
+        named = f"particles {self.name}"
+        if (self.start == "file") != (self.path is not None):
+            raise ValueError(f"{named}: a path is needed with start = 'file', and with that alone")
+        given = [name for name in ("count", "path", "places") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{named} with {' and '.join(given) or 'no count'}: one of count, path and places is needed"
+            )
+        if self.count is not None and self.count < 1:
+            raise ValueError(f"{named}: count = {self.count}; one or more is needed")
+        for key, choices in {"start": STARTS, "order": ORDERS, "precision": ("grid", "float32")}.items():
+            if getattr(self, key) not in choices:
+                raise ValueError(
+                    f"{named}: {key} = {getattr(self, key)!r}; one of {', '.join(map(str, choices))} is needed"
+                )
+        if (self.start == "pairs") != (self.distance is not None) or (self.distance is not None and self.distance < 0):
+            raise ValueError(f"{named}: a positive distance is needed with start = 'pairs', and with that alone")
+
+    def number(self) -> int:
+        """Number of particles."""
+        if self.count is not None:
+            return self.count
+        return len(positions_in(self.path)) if self.path is not None else len(self.places)
+
+    def rows(self, dimensions: int) -> dict[str, slice]:
+        """The rows of the array in the state, by name."""
+        sizes = {POSITION: dimensions, TURNS: dimensions}
+        sizes |= {name: dimensions if rank == "vector" else 1 for name, rank in self.holds.items()}
+        ends = np.cumsum(list(sizes.values()))
+        return {name: slice(int(end - size), int(end)) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+    def particle(self, y: Array, dimensions: int) -> dict[str, Array]:
+        """The numbers of the particles by name, from the array in the state."""
+        rows = self.rows(dimensions)
+        return {name: y[part][0] if self.holds.get(name) == "scalar" else y[part] for name, part in rows.items()}
+
+    def together(self, named: Mapping[str, Array], y: Array, dimensions: int) -> Array:
+        """Inverse of `particle`: an array like y; zero where nothing is named."""
+        parts = []
+        for name, rows in self.rows(dimensions).items():
+            like = y[rows]
+            parts.append(
+                jnp.reshape(named[name], like.shape).astype(y.dtype) if name in named else jnp.zeros_like(like)
+            )
+        return jnp.concatenate(parts)
+
+    def storage(self, equation: Any) -> Storage:
+        return Storage("particles", count=self.number())
+
+    def initial(self, equation: Any, fields: Fields) -> Array:
+        grid = equation.grid
+        self.check(equation, fields)
+        length = self.storage(equation).axes(grid)[0]
+        named = {POSITION: positions_at_start(self, grid, length)}
+        y = jnp.zeros((list(self.rows(grid.dimensions).values())[-1].stop, length), grid.dtype)
+        particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
+        if type(self).start_of is not Particles.start_of:
+            named |= self._asked(equation, fields, None, particle, self.start_of)
+        return self._wrapped(self.together(named, y, grid.dimensions), grid)
+
+    def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
+        d = equation.grid.dimensions
+        motion = lambda flow, particle: self.motion(flow, particle, t)  # noqa: E731
+        return self.together(self._asked(equation, fields, changes, self.particle(y, d), motion), y, d)
+
+    def before_step(self, equation: Any, y: Array, step: Step) -> Array:
+        return self._kicked(equation, y, step, 0)
+
+    def after_step(self, equation: Any, y: Array, step: Step) -> Array:
+        moved = self._wrapped(self._kicked(equation, y, step, 1), equation.grid)
+        return jnp.where(jnp.asarray(step.t, y.dtype) < self.release, step.start, moved)
+
+    def check(self, equation: Any, fields: Fields) -> None:
+        """Check that the flow of an equation can carry the particles. Touches no device.
+
+        Args:
+            equation: equation of the flow.
+            fields: coefficients of its fields by name, or their shapes.
+
+        Raises:
+            ValueError: it cannot; the message names the reason.
+        """
+        refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
+        if not equation.grid.real:
+            raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
+        velocity_of(equation, self.field, fields)
+
+    def unwrapped(self, y: np.ndarray, lengths: Any) -> np.ndarray:
+        """Positions `(particle, direction)` that count the turns around the box [length], in double precision."""
+        d = len(lengths)
+        x, turns = np.asarray(y[:d], np.float64), np.asarray(y[d : 2 * d], np.float64)
+        return (x + turns * np.asarray(lengths)[:, None]).T[: self.number()]
+
+    # ---- parts of these -------------------------------------------------------------------------------------
+
+    def _asked(
+        self,
+        equation: Any,
+        fields: Fields,
+        changes: Changes | None,
+        particle: dict[str, Array],
+        fn: Callable[[Any, dict[str, Array]], Mapping[str, Array]],
+    ) -> dict[str, Array]:
+        """Result of a function of the flow and the particles; of the flow only the quantities that it uses are computed."""
+        source = FlowSource(equation, fields, changes, self.field)
+        asked = source.asked_by(fn, particle)
+        return dict(fn(source.at(particle[POSITION], asked, self.order, self.precision == "float32"), particle))
+
+    def _kicked(self, equation: Any, y: Array, step: Step, which: int) -> Array:
+        if type(self).kick is Particles.kick:
+            return y
+        if isinstance(step.key, tuple):
+            raise ValueError(f"particles {self.name} move at random: initial_state needs a seed")
+        d = equation.grid.dimensions
+        particle = self.particle(y, d)
+        key = jax.random.fold_in(jax.random.fold_in(step.key, KICKS), 2 * step.number + which)
+
+        def normal_of(name: str) -> Array:
+            rows = self.rows(d)[name]
+            keys = [jax.random.fold_in(key, row) for row in range(rows.start, rows.stop)]
+            # a row at a time: the number of a particle does not depend on how many there are
+            drawn = jnp.stack([normal(k, (y.shape[1],), y.dtype) for k in keys])
+            return drawn.reshape(particle[name].shape)
+
+        return y + self.together(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y, d)
+
+    def _wrapped(self, y: Array, grid: Grid) -> Array:
+        """y with positions in the box, and whole turns."""
+        rows = self.rows(grid.dimensions)
+        x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
+        lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
+        over = jnp.floor(x / lengths)
+        x = x - over * lengths
+        # a tiny negative x comes out as the length itself
+        x, over = jnp.where(x >= lengths, 0, x), over + (x >= lengths)
+        return y.at[rows[POSITION]].set(x).at[rows[TURNS]].set(turns + over)
