@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +238,8 @@ def _particles(table: Mapping[str, Any], schema: Schema) -> dict[str, Named]:
     found = {}
     for name, one in table.items():
         path = f"particles.{name}"
+        if not re.fullmatch(r"\w[\w-]*", name):
+            raise ConfigError(f"{path}: a name of letters, digits, '-' and '_' is needed, since a file is called by it")
         if not isinstance(one, Mapping):
             raise ConfigError(f"{path} = {one!r}: a table [particles.NAME] is needed, for particles of any name")
         entry = _find(schema, "particles", one.get("kind", "tracer"), f"{path}.kind")

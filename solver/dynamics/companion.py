@@ -78,6 +78,14 @@ class Companion(eqx.Module):
         """
         return y
 
+    def check(self, equation: Any) -> None:
+        """Refuse an equation to which this companion cannot belong. Called where an equation is made.
+
+        Raises:
+            ValueError: the message names the reason. By default nothing is refused.
+        """
+        return
+
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
         """y with which each step begins, of the same shape, such as after a random kick; by default as it was."""
         return y

@@ -110,6 +110,13 @@ class Driven(eqx.Module):
             total[name] = companion.rates(self.equation, y, own, changes, t).astype(y.dtype)
         return total
 
+    def changes(self, fields: Fields, t: ArrayLike) -> Changes:
+        """Changes of the fields at a moment: linear, nonlinear and by forcings. Costs an evaluation of N."""
+        own = without_budget(fields)
+        nonlinear = self._constrained(self.equation.nonlinear(own, t))
+        linear = self.equation.linear().apply(self.equation.fields_alone(own))
+        return Changes(linear, nonlinear, self._forces(own, nonlinear))
+
     def _companions_among(self, fields: Fields) -> dict[str, Companion]:
         """The companions, the budget included, that have an entry among these fields."""
         known = {**self.equation.companions_by_name(), BUDGET: EnergyBudget()}

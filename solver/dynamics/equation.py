@@ -119,6 +119,8 @@ class Equation(AnyEquation):
         for name in together({BUDGET: EnergyBudget()}, self.companions_by_name()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
+        for companion in self.companions_by_name().values():
+            companion.check(self)
         self._check_forcings()
         refuse_dimensions(self, self._why_not_in(self.grid.dimensions))
 

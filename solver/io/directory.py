@@ -102,6 +102,11 @@ class RunDirectory:
         return self.path / "statistics"
 
     @property
+    def particles(self) -> Path:
+        """Folder of the tracks of particles."""
+        return self.path / "particles"
+
+    @property
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
         return self.path / "checkpoints"

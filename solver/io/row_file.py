@@ -9,6 +9,7 @@ depend on the order in which they were written, or on kills in between.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from solver.io.rows import RecordsLayout, Row, Table
 KEPT = 2**26  # bytes: a shared file of at most this is read as a whole, and kept for the next of its members
 SMALL, SMALL_SHARED = 2**16, 2**20  # bytes: a journal below this is not worth a new file, of one run or of many members
 LAYOUT = "layout"  # begins a line of the journal that has a layout, where others have the number of a member
+MANY = 1000  # numbers that a line of the journal has as bytes
 ALL = np.iinfo(np.int64).max
 
 
@@ -95,7 +97,7 @@ class RowFile:
         if key not in self._in_journal:
             self._add_line(LAYOUT, {"key": key, LAYOUT: layout.to_json()})
             self._in_journal.add(key)
-        values = [np.asarray(row.values[name]).tolist() for name in sorted(layout.columns)]
+        values = [_as_json(np.asarray(row.values[name])) for name in sorted(layout.columns)]
         self._add_line(str(number), {LAYOUT: key, "step": row.step, "t": row.t, "values": values})
         stored = self.path.stat().st_size if self.path.exists() else 0
         enough = max(SMALL_SHARED if self.shared else SMALL, stored // 4)
@@ -268,7 +270,9 @@ def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Ad
     rows = [(number, row) for number, own in added.items() for which, row in own.rows if which == key]
     if rows:
         place = {name: i for i, name in enumerate(sorted(layout.columns))}
-        values = {name: np.array([row["values"][place[name]] for _, row in rows]) for name in layout.columns}
+        values = {
+            name: np.array([_from_json(row["values"][place[name]]) for _, row in rows]) for name in layout.columns
+        }
         member, step = np.array([number for number, _ in rows]), np.array([row["step"] for _, row in rows])
         parts.append(Table(layout, member, step, np.array([row["t"] for _, row in rows], dtype=float), values))
     if not parts:
@@ -279,6 +283,19 @@ def _joined(layout: RecordsLayout, stored: Table | None, added: Mapping[int, _Ad
     order = np.lexsort((step, member))
     columns = {name: join(lambda part, name=name: part.values[name])[order] for name in layout.columns}
     return Table(layout, member[order], step[order], join(lambda part: part.t)[order], columns)
+
+
+def _as_json(values: np.ndarray) -> Any:
+    """The values of a column of a row: as lists, or many of them as their bytes."""
+    if values.size < MANY:
+        return values.tolist()
+    return {"shape": values.shape, "float64": base64.b64encode(values.astype("<f8").tobytes()).decode("ascii")}
+
+
+def _from_json(content: Any) -> Any:
+    if not isinstance(content, dict):
+        return content
+    return np.frombuffer(base64.b64decode(content["float64"]), "<f8").reshape(content["shape"])
 
 
 def _is_whole(line: str) -> bool:

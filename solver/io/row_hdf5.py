@@ -12,6 +12,7 @@ from solver.io.files import partial_path, publish
 from solver.io.hdf5 import create, dataset, new_hdf5, read_hdf5, seal
 from solver.io.rows import MEMBER, TIME, Axis, Column, RecordsLayout, Table
 
+LARGE, MOST_ROWS = 2**17, 1000  # numbers of a chunk, and rows of it
 GROUP = "rows"  # name of the first group in a file; the others are rows-2, rows-3, …
 
 
@@ -50,12 +51,24 @@ def _write(place: h5py.Group, table: Table) -> None:
     for scale in ("t", *table.layout.axes):
         place[scale].make_scale(scale)
     for name, column in table.layout.columns.items():
-        data = place.create_dataset(name, data=table.values[name], fletcher32=True)
+        data = place.create_dataset(name, data=table.values[name], fletcher32=True, chunks=_chunks(table.values[name]))
         _describe(data, column)
         for i, scale in enumerate(("t", *column.axes)):
             data.dims[i].attach_scale(place[scale])
     for name in (MEMBER, "step") if MEMBER in place else ():  # for readers that know axes by their scales, as xarray
         place[name].dims[0].attach_scale(place["t"])
+
+
+def _chunks(values: np.ndarray) -> tuple[int, ...] | bool:
+    """Shape of the parts of a data set that are read as a whole: of a large one, many rows of some entries.
+
+    So the track of one particle is read alone. Of small ones h5py chooses.
+    """
+    if values.ndim < 2 or values.size < LARGE:
+        return True
+    rows, rest = min(len(values), MOST_ROWS), values.shape[2:]
+    entries = max(1, LARGE // (rows * int(np.prod(rest))))
+    return (rows, min(values.shape[1], entries), *rest)
 
 
 def _describe(data: h5py.Dataset, what: Axis | Column) -> None:

@@ -137,7 +137,7 @@ def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
 
 
 def capacity(particles: int, devices: int) -> int:
-    """Positions that a pair of devices exchanges in a round: an even spread of them, and four standard deviations more."""
+    """Positions that a pair of devices exchanges in a round: as of an even spread, and four deviations more."""
     mean = particles / devices**2
     return max(1, math.ceil(min(mean + 4 * math.sqrt(mean) + 4, particles / devices)))
 

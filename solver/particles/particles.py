@@ -20,7 +20,7 @@ from solver.grid import Grid, Storage
 from solver.operators import Fields, normal
 from solver.particles.flow import Flow, FlowSource, velocity_of
 from solver.particles.splines import ORDERS
-from solver.particles.starts import STARTS, positions_at_start, positions_in
+from solver.particles.starts import STARTS, check_start, positions_at_start, positions_in
 from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
 
 POSITION = "position"
@@ -56,7 +56,8 @@ class Particles(Companion):
         order: order of the splines, 4, 6 or 8, static.
         precision: `grid`, or `float32` for the flow at the particles: transforms and sums in single precision,
             positions in the precision of the grid, static.
-        release: time at which they begin to move [time]: with the first step that begins then or later.
+        release: time at which they begin to move [time], with the first step that begins then or later; from the start
+            if not given.
         seed: seed of random starts, static.
 
     Raises:
@@ -72,7 +73,7 @@ class Particles(Companion):
     field: str | None = eqx.field(default=None, static=True)
     order: int = eqx.field(default=6, static=True)
     precision: Literal["grid", "float32"] = eqx.field(default="grid", static=True)
-    release: ArrayLike = -np.inf
+    release: ArrayLike | None = None
     seed: int = eqx.field(default=0, static=True)
 
     name: ClassVar[Any] = ClassName()
@@ -159,7 +160,6 @@ class Particles(Companion):
 
     def initial(self, equation: Any, fields: Fields) -> Array:
         grid = equation.grid
-        self.check(equation, fields)
         length = self.storage(equation).axes(grid)[0]
         named = {POSITION: positions_at_start(self, grid, length)}
         y = jnp.zeros((list(self.rows(grid.dimensions).values())[-1].stop, length), grid.dtype)
@@ -178,22 +178,16 @@ class Particles(Companion):
 
     def after_step(self, equation: Any, y: Array, step: Step) -> Array:
         moved = self._wrapped(self._kicked(equation, y, step, 1), equation.grid)
+        if self.release is None:
+            return moved
         return jnp.where(jnp.asarray(step.t, y.dtype) < self.release, step.start, moved)
 
-    def check(self, equation: Any, fields: Fields) -> None:
-        """Check that the flow of an equation can carry the particles. Touches no device.
-
-        Args:
-            equation: equation of the flow.
-            fields: coefficients of its fields by name, or their shapes.
-
-        Raises:
-            ValueError: it cannot; the message names the reason.
-        """
+    def check(self, equation: Any) -> None:
         refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
         if not equation.grid.real:
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
-        velocity_of(equation, self.field, fields)
+        velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
+        check_start(self, equation.grid)
 
     def unwrapped(self, y: np.ndarray, lengths: Any) -> np.ndarray:
         """Positions `(particle, direction)` that count the turns around the box [length], in double precision."""
@@ -211,7 +205,7 @@ class Particles(Companion):
         particle: dict[str, Array],
         fn: Callable[[Any, dict[str, Array]], Mapping[str, Array]],
     ) -> dict[str, Array]:
-        """Result of a function of the flow and the particles; of the flow only the quantities that it uses are computed."""
+        """Result of a function of the flow and the particles, for which only what it uses is computed."""
         source = FlowSource(equation, fields, changes, self.field)
         asked = source.asked_by(fn, particle)
         return dict(fn(source.at(particle[POSITION], asked, self.order, self.precision == "float32"), particle))
@@ -244,3 +238,8 @@ class Particles(Companion):
         # a tiny negative x comes out as the length itself
         x, over = jnp.where(x >= lengths, 0, x), over + (x >= lengths)
         return y.at[rows[POSITION]].set(x).at[rows[TURNS]].set(turns + over)
+
+
+def particles_of(equation: Any) -> dict[str, Particles]:
+    """The particles among the companions of an equation, by name."""
+    return {name: one for name, one in equation.companions_by_name().items() if isinstance(one, Particles)}

@@ -14,43 +14,67 @@ from solver.grid import Grid
 from solver.operators import normal, random_key, uniform
 
 
-def positions_at_start(particles: Any, grid: Grid, length: int) -> Array:
-    """Positions `(direction, length)`: of the particles, and zeros up to the length that the devices divide.
+def check_start(particles: Any, grid: Grid) -> None:
+    """Check that particles can start in a box. Touches no device.
 
     Raises:
-        ValueError: a start that is not possible with this number of particles, or positions of another dimension.
+        ValueError: a number of particles that does not fit the kind of start, or positions of another dimension or
+            outside of the box.
     """
-    d = grid.dimensions
+    d, named = grid.dimensions, f"particles {particles.name}"
+    if particles.count is None:
+        _check_places(named, particles.places if particles.path is None else positions_in(particles.path), grid)
+    elif particles.start == "lattice" and (n := _side(particles.count, d)) ** d != particles.count:
+        raise ValueError(f"{named}: a lattice of {particles.count} in {d} dimensions; n^{d} are needed, such as {n**d}")
+    elif particles.start == "pairs" and particles.count % 2:
+        raise ValueError(f"{named}: pairs of {particles.count} particles; an even number is needed")
+
+
+def _check_places(named: str, places: Any, grid: Grid) -> None:
+    """Raises ValueError if a position is outside of the box; traced ones are taken back into it."""
+    shape = tuple(np.shape(places))
+    if len(shape) != 2 or shape[1] != grid.dimensions:
+        raise ValueError(f"{named}: positions of shape {list(shape)}; rows of {grid.dimensions} numbers are needed")
+    if isinstance(places, jax.core.Tracer):
+        return
+    given = np.asarray(places)
+    outside = np.flatnonzero(~((given >= 0) & (given < grid.box.lengths)).all(axis=1))
+    if len(outside):
+        where = ", ".join(f"{x:g}" for x in given[outside[0]])
+        box = " × ".join(f"{length:g}" for length in grid.box.lengths)
+        raise ValueError(
+            f"{named}: {len(outside)} of {len(given)} positions are outside of the box {box}, the first is number "
+            f"{outside[0]} at ({where})"
+        )
+
+
+def positions_at_start(particles: Any, grid: Grid, length: int) -> Array:
+    """Positions `(direction, length)`: of the particles, and zeros up to the length that the devices divide."""
     if particles.count is None:
         given = jnp.asarray(particles.places if particles.path is None else positions_in(particles.path), grid.dtype)
-        if given.ndim != 2 or given.shape[1] != d:
-            raise ValueError(
-                f"particles {particles.name}: positions of shape {list(given.shape)}; rows of {d} numbers are needed"
-            )
         return jnp.pad(given.T, [(0, 0), (0, length - len(given))])
-    count, number = particles.count, jnp.arange(length)
+    number = jnp.arange(length)
     x = DRAWN[particles.start](particles, grid, number)
-    return jnp.where(number < count, x, 0).astype(grid.dtype)
+    return jnp.where(number < particles.count, x, 0).astype(grid.dtype)
 
 
 def _uniform(particles: Any, grid: Grid, number: Array) -> Array:
     return _drawn(random_key(particles.seed), grid, len(number))
 
 
+def _side(count: int, dimensions: int) -> int:
+    """Number of points along each direction of a lattice of about as many points."""
+    return max(1, round(count ** (1 / dimensions)))
+
+
 def _lattice(particles: Any, grid: Grid, number: Array) -> Array:
-    d, count = grid.dimensions, particles.count
-    n = round(count ** (1 / d))
-    if n**d != count:
-        raise ValueError(
-            f"particles {particles.name}: a lattice of {count} in {d} dimensions; n^{d} are needed, such as {n**d}"
-        )
+    d = grid.dimensions
+    n = _side(particles.count, d)
     digits = [(number // n ** (d - 1 - axis)) % n for axis in range(d)]
     return jnp.stack([(digit + 0.5) * (length / n) for digit, length in zip(digits, grid.box.lengths, strict=True)])
 
 
 def _pairs(particles: Any, grid: Grid, number: Array) -> Array:
-    if particles.count % 2:
-        raise ValueError(f"particles {particles.name}: pairs of {particles.count} particles; an even number is needed")
     key = random_key(particles.seed)
     first = _drawn(key, grid, len(number))[:, number // 2]
     keys = [jax.random.fold_in(key, 100 + axis) for axis in range(grid.dimensions)]

@@ -55,6 +55,18 @@ def records_dataset(file: Rows) -> Any:
     return xarray.Dataset(variables, coordinates)
 
 
+def particles_dataset(file: Rows) -> Any:
+    """Tracks of particles against time, as `records_dataset`; directions are x, y, z.
+
+    Raises:
+        ValueError: this is not a file of records, or its data are links to other files.
+    """
+    dataset = records_dataset(file)
+    if "direction" not in dataset.coords:
+        return dataset
+    return dataset.assign_coords(direction=list("xyz")[: dataset.sizes["direction"]])
+
+
 def _coordinates(t: np.ndarray, step: np.ndarray) -> dict[str, Any]:
     return {"t": ("t", t, TIME), "step": ("t", step, STEP)}
 

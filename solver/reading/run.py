@@ -10,7 +10,7 @@ from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
 from solver.io import SERIES, RunDirectory, list_snapshots, read_slices
-from solver.reading.datasets import records_dataset, series_dataset, snapshots_dataset
+from solver.reading.datasets import particles_dataset, records_dataset, series_dataset, snapshots_dataset
 from solver.reading.optional import needed
 from solver.reading.outcome import RunStatus, refuse_ensemble, run_status
 
@@ -45,6 +45,8 @@ class OpenRun:
         config: the resolved run file, as tables.
         provenance: versions, devices and command lines; empty if they were not recorded.
         records: datasets of all NAME.h5 with arrays against time, by NAME.
+        particles: datasets of all particles/NAME.h5, by NAME: `position` `(t, particle, direction)`, unwrapped, and
+            what was recorded there.
         statistics: datasets of all statistics/NAME.h5, by NAME; `fields` has the mean fields, read lazily as snapshots.
     """
 
@@ -56,6 +58,13 @@ class OpenRun:
             lambda name: records_dataset(directory.store.rows(name)),
             f"{directory.path}: the run recorded no",
             lambda datasets: f"records in {directory.path}: {', '.join(datasets) or 'none'}",
+        )
+        tracks = directory.particles.name
+        self.particles: Mapping[str, Any] = _Datasets(
+            lambda: directory.store.names(tracks),
+            lambda name: particles_dataset(directory.store.rows(name, tracks)),
+            f"{directory.path}: the run wrote no particles",
+            lambda datasets: f"particles in {directory.path}: {', '.join(datasets) or 'none'}",
         )
         means = directory.statistics
         self.statistics: Mapping[str, Any] = _Datasets(

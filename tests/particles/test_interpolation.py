@@ -1,0 +1,102 @@
+"""Values of fields at scattered positions: the error of splines by its formula, and the same bits on any devices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding, PartitionSpec
+
+import solver as sw
+from solver.diagnostics.points import at_places
+from solver.mesh import split_axes
+from solver.particles.exchange import flow_at
+from solver.particles.splines import spline_error, spline_slopes, spline_weights
+
+COUNT = 240
+
+
+@pytest.mark.parametrize("order", [4, 6, 8])
+def test_weights_are_a_partition_of_one_and_reproduce_lines(order):
+    f = np.linspace(0, 0.999, 11)
+    weights, slopes = spline_weights(jnp.asarray(f), order), spline_slopes(jnp.asarray(f), order)
+    np.testing.assert_allclose(weights.sum(axis=0), 1, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(slopes.sum(axis=0), 0, rtol=0, atol=1e-14)
+    places = np.arange(order)[:, None] - (order // 2 - 1)
+    np.testing.assert_allclose((weights * places).sum(axis=0), f, rtol=0, atol=1e-14)
+    np.testing.assert_allclose((slopes * places).sum(axis=0), 1, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("n", "order"), [(1, 4), (2, 4), (4, 6), (5, 8)])
+def test_the_error_of_a_wave_is_that_of_the_formula(n, order):
+    """Root mean square over many positions, of a wave of n periods on 16 points."""
+    grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
+    u_hat = sw.fft.Transform(grid).forward(sw.sample(lambda x: jnp.cos(n * x), grid)[None])
+    x = np.random.default_rng(0).uniform(0, 2 * np.pi, (1, 20_000))
+    found = flow_at(u_hat, jnp.asarray(x), grid, order=order)[0]
+    error = np.sqrt(2 * np.mean((np.asarray(found) - np.cos(n * x[0])) ** 2))
+    assert error == pytest.approx(spline_error(2 * np.pi * n / 16, order), rel=0.05)
+
+
+def scattered(lengths):
+    """Positions everywhere, beyond the box, at its corners, and many in one layer of cells."""
+    x = np.random.default_rng(1).uniform(-1, 2, (len(lengths), COUNT))
+    x[0, 100:] *= 0.02
+    x[:, 0], x[:, 1] = 0, -1e-18
+    return x * np.asarray(lengths)[:, None]
+
+
+def on_devices(mesh, shape, order, lengths, u_hat, **options):
+    """Values there, of coefficients that are given without padding, with the grid."""
+    grid = sw.Grid(shape, lengths, mesh=mesh)
+    layout = grid.layout
+    padding = [(0, 0), *((0, a - b) for a, b in zip(layout.spectral_shape, layout.logical_spectral_shape, strict=True))]
+    u_hat = jax.device_put(np.pad(u_hat, padding), grid.spectral_sharding(u_hat.ndim))
+    sharding = NamedSharding(mesh, PartitionSpec(None, split_axes(mesh)))
+    x = jax.device_put(scattered(lengths), sharding)
+    return np.asarray(jax.jit(lambda u_hat, x: flow_at(u_hat, x, grid, order=order, **options))(u_hat, x))
+
+
+CASES = [
+    ((16, 16), 6, [2, 6], (1.0, 3.0), {}),  # halos over several devices
+    ((13, 15, 9), 4, [3, (2, 2)], (1.0, 1.0, 2.0), {"slopes": True}),  # sides that no devices divide
+    ((9, 16), 6, [5], (2.0, 1.0), {"single": True}),  # a device without points
+    ((12, 16, 20), 8, [4, (2, 4)], (1.0, 2.0, 3.0), {}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize(("shape", "order", "meshes", "lengths", "options"), CASES)
+def test_values_are_those_of_the_series_with_the_same_bits_on_any_devices(shape, order, meshes, lengths, options):
+    alone = sw.device_mesh([0])
+    grid = sw.Grid(shape, lengths, mesh=alone)
+    k = [2 * np.pi / length for length in lengths]
+    waves = [
+        sw.sample(lambda *x: jnp.cos(k[0] * x[0] + 0.3) + jnp.sin(k[-1] * x[-1]) + 0 * sum(x), grid),
+        sw.sample(lambda *x: jnp.sin(k[1] * x[1]) + 0 * sum(x), grid),
+    ]
+    u_hat = sw.fft.Transform(grid).forward(jnp.stack(waves))
+    found = on_devices(alone, shape, order, lengths, np.asarray(u_hat), **options)
+    x, values = scattered(lengths), found[0] if options.get("slopes") else found
+    error = max(spline_error(2 * np.pi / n, order) for n in shape)
+    np.testing.assert_allclose(values, at_places(u_hat, x.T, grid).T, rtol=0, atol=5 * error + 1e-12)
+    if options.get("slopes"):
+        np.testing.assert_allclose(found[2][1], k[1] * np.cos(k[1] * x[1]), rtol=0, atol=20 * error * k[1])
+        np.testing.assert_allclose(found[1][1], 0, rtol=0, atol=1e-12)
+    for shape_of_mesh in meshes:
+        sides = (shape_of_mesh,) if isinstance(shape_of_mesh, int) else shape_of_mesh
+        mesh = sw.device_mesh(range(int(np.prod(sides))), shape=None if len(sides) == 1 else sides)
+        np.testing.assert_array_equal(on_devices(mesh, shape, order, lengths, np.asarray(u_hat), **options), found)
+
+
+@pytest.mark.slow
+def test_nothing_is_gathered(make_grid):
+    """Positions and values go by all-to-all, planes by collective-permute, also where no devices divide the sides."""
+    grid = make_grid((15, 12, 8), devices=4)
+    u_hat = jax.ShapeDtypeStruct((3, *grid.spectral_shape), grid.complex_dtype, sharding=grid.spectral_sharding(4))
+    sharding = NamedSharding(grid.mesh, PartitionSpec(None, split_axes(grid.mesh)))
+    x = jax.ShapeDtypeStruct((3, 400), grid.dtype, sharding=sharding)
+    text = jax.jit(lambda u_hat, x: flow_at(u_hat, x, grid, order=4)).lower(u_hat, x).compile().as_text()
+    assert "all-gather" not in text
+    assert "all-to-all" in text
+    assert "collective-permute" in text
