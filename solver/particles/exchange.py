@@ -20,14 +20,14 @@ from jaxtyping import Array
 
 from solver.fft import inverse_local
 from solver.grid import Grid
-from solver.mesh import split_axes
-from solver.particles.interpolation import interpolated
+from solver.mesh import MEMBER, split_axes
+from solver.particles.interpolation import MANY, UNROLL, UNROLL_FEW, interpolated
 from solver.particles.splines import first_point, prefilter
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A device's part of the points of a grid.
+    """A device's part of the points of a grid, and how it is interpolated.
 
     Args:
         points: points of the whole grid.
@@ -35,6 +35,7 @@ class _Part:
         names: mesh axes of the directions that are split, in their order.
         sizes: number of parts along these.
         order: order of the spline.
+        unroll: terms of its sum in one turn of a loop.
     """
 
     points: tuple[int, ...]
@@ -42,6 +43,7 @@ class _Part:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     order: int
+    unroll: int
 
     @property
     def periodic(self) -> list[bool]:
@@ -98,7 +100,8 @@ def flow_at(
     layout, names = grid.layout, split_axes(grid.mesh) if grid.dimensions > 1 else ()
     sizes = tuple(grid.mesh.shape[name] for name in names)
     own = tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True))
-    part = _Part(layout.points, own, tuple(names), sizes, order)
+    unroll = UNROLL if positions.shape[1] >= MANY else UNROLL_FEW
+    part = _Part(layout.points, own, tuple(names), sizes, order, unroll)
     filtered = coefficients * prefilter(grid, order).astype(grid.dtype)
     if single:
         filtered = filtered.astype(jnp.complex64)
@@ -116,7 +119,10 @@ def flow_at(
         per_length = jnp.asarray([1.0, *(1 / h for h in spacing)], values.dtype)
         return (values * per_length[:, None, None]).astype(x.dtype)
 
-    mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out)
+    # on a mesh with an axis of members JAX does not see that values are the same for all of them
+    mapped = jax.shard_map(
+        local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out, check_vma=MEMBER not in grid.mesh.shape
+    )
     return mapped(filtered, positions)
 
 
@@ -126,7 +132,9 @@ def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
     first = first % jnp.asarray(part.points, jnp.int32)[:, None]
     if part.devices == 1:
         order = _sorted_by(part.cell(first), math.prod(part.own))
-        values = interpolated(c, first[:, order], cells[:, order], part.order, part.periodic, slopes=slopes)
+        values = interpolated(
+            c, first[:, order], cells[:, order], part.order, part.periodic, slopes=slopes, unroll=part.unroll
+        )
         return jnp.zeros_like(values).at[..., order].set(values, unique_indices=True)
     for axis in range(len(part.names)):
         c = _with_next_planes(part, c, axis)
@@ -163,7 +171,7 @@ def _by_requests(part: _Part, c: Array, cells: Array, first: Array, slopes: bool
         received = jnp.where(wanted, received, middle[:, None, None]).reshape(d, -1)
         start, _ = jax.vmap(lambda x: first_point(x, part.order))(received)
         start = part.inside(start % jnp.asarray(part.points, jnp.int32)[:, None])
-        values = interpolated(c, start, received, part.order, part.periodic, slopes=slopes)
+        values = interpolated(c, start, received, part.order, part.periodic, slopes=slopes, unroll=part.unroll)
         values = values.reshape(*kinds, part.devices, slots)
         home = lax.all_to_all(values, part.names, values.ndim - 2, values.ndim - 2, tiled=True)
         return out.at[..., pick].set(home, mode="drop")

@@ -13,11 +13,19 @@ from jaxtyping import Array
 from solver.particles.splines import first_point, spline_slopes, spline_weights
 
 CHUNK = 1000  # positions at a time, whose weights and sums stay in a core's first-level cache
-UNROLL = 16  # terms of the sum in one turn of its loop; one term compiles faster and takes twice as long
+MANY = 20_000  # particles, from which on a fast sum is worth the time to compile it
+UNROLL, UNROLL_FEW = 16, 2  # terms of the sum in one turn of its loop, of many particles and of few
 
 
 def interpolated(
-    c: Array, first: Array, cells: Array, order: int, periodic: Sequence[bool], *, slopes: bool = False
+    c: Array,
+    first: Array,
+    cells: Array,
+    order: int,
+    periodic: Sequence[bool],
+    *,
+    slopes: bool = False,
+    unroll: int = UNROLL,
 ) -> Array:
     """Σ_j c_j Π_d B_m at each position, chunk by chunk.
 
@@ -30,6 +38,7 @@ def interpolated(
         order: order of the spline.
         periodic: True for each direction whose points wrap around; else c reaches as far as the positions need.
         slopes: True for the derivatives along each direction, too, per spacing.
+        unroll: terms of the sum in one turn of its loop: more are faster, and take longer to compile.
 
     Returns:
         `(component, position)`; with slopes `(1 + directions, component, position)`, the values first.
@@ -50,14 +59,14 @@ def interpolated(
         for axis in range(d) if slopes else ():
             mixed.append([*weights])
             mixed[-1][axis] = spline_slopes(f[axis], order).astype(c.dtype)
-        return jnp.stack([_sum(c, start, w, periodic) for w in mixed])
+        return jnp.stack([_sum(c, start, w, periodic, unroll) for w in mixed])
 
     values = lax.map(jax.checkpoint(one), (chunks(first), chunks(cells)))  # (chunk, kind, component, position)
     values = jnp.moveaxis(values, 0, 2).reshape(kinds, len(c), padded)[..., :count]
     return values if slopes else values[0]
 
 
-def _sum(c: Array, first: Array, weights: Sequence[Array], periodic: Sequence[bool]) -> Array:
+def _sum(c: Array, first: Array, weights: Sequence[Array], periodic: Sequence[bool], unroll: int) -> Array:
     """The sum over the m^d points of all components, whose order never changes.
 
     A product of matrices would be summed in an order that depends on the number of positions, and so change bits.
@@ -78,4 +87,4 @@ def _sum(c: Array, first: Array, weights: Sequence[Array], periodic: Sequence[bo
         return total + weight * flat.at[:, place].get(mode="promise_in_bounds")
 
     nothing = jnp.zeros((len(c), first.shape[1]), c.dtype) + 0 * weights[0][0]  # varies over devices as weights do
-    return lax.fori_loop(0, m**d, add, nothing, unroll=min(UNROLL, m**d))
+    return lax.fori_loop(0, m**d, add, nothing, unroll=min(unroll, m**d))
