@@ -41,6 +41,7 @@ INSTANTS = 120  # snapshots of a run in one dimension
 CASE = {
     "navier-stokes": "kelvin-helmholtz",
     "rayleigh-benard": "rayleigh-benard",
+    "vorticity": "two-dimensional-turbulence",
 }  # where an equation has several; its first one otherwise
 MORE = {
     "channel": ("velocity", "x"),

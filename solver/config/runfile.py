@@ -243,6 +243,10 @@ def _particles(table: Mapping[str, Any], schema: Schema) -> dict[str, Named]:
         if not isinstance(one, Mapping):
             raise ConfigError(f"{path} = {one!r}: a table [particles.NAME] is needed, for particles of any name")
         entry = _find(schema, "particles", one.get("kind", "tracer"), f"{path}.kind")
+        unknown = [key for key in one if key not in entry.parameters and key != "kind"]
+        if unknown and "kind" not in one:
+            close = nearest(unknown[0], [*entry.parameters, "kind"])
+            raise ConfigError(f"{path}.{unknown[0]}: unknown key of tracers{close}; for other particles kind is needed")
         named = _named({key: value for key, value in one.items() if key != "kind"}, entry, path)
         found[name] = replace(named, parameters=_with_checksum(named.parameters, entry), key="kind")
     return found

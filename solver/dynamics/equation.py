@@ -447,6 +447,14 @@ class SplitEquation(AnyEquation):
         """Return the fields unchanged: no forcing kicks."""
         return fields
 
+    def before_step(self, fields: Fields, t: ArrayLike, dt: ArrayLike) -> Fields:
+        """Return the fields unchanged: it has no companions."""
+        return fields
+
+    def after_step(self, fields: Fields, start: Fields, t: ArrayLike, dt: ArrayLike) -> tuple[Fields, Fields]:
+        """The fields on their manifold; no companion has been moved back."""
+        return self.to_manifold(fields), {}
+
 
 def has_text(equation: AnyEquation) -> bool:
     """True for an equation of a text."""

@@ -35,7 +35,7 @@ FLUID = "fluid_"  # in front of a quantity of the flow that the particles have o
 class ParticleTracks(Output):
     """Positions of particles, the numbers that they hold, and the flow there: particles/NAME.h5 for each name.
 
-    Positions are `(t, particle, direction)`, unwrapped: a particle that has left the box on one side goes on beyond it.
+    Positions are `(t, particle, direction)`, unwrapped: a particle that has left the box on one side is beyond it.
     Each row is gathered to the first process.
 
     Args:

@@ -9,7 +9,8 @@ A value is computed by one device, by one sequence of operations: its bits do no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array
 
-from solver.fft import inverse_local
+from solver.fft import Transform, inverse_local
 from solver.grid import Grid
 from solver.mesh import MEMBER, split_axes
 from solver.particles.interpolation import MANY, UNROLL, UNROLL_FEW, interpolated
@@ -79,7 +80,13 @@ class _Part:
 
 
 def flow_at(
-    coefficients: Array, positions: Array, grid: Grid, *, order: int, slopes: bool = False, single: bool = False
+    coefficients: Array,
+    positions: Array,
+    transform: Transform,
+    *,
+    order: int,
+    slopes: bool = False,
+    single: bool = False,
 ) -> Array:
     """A field at the positions, by B-splines whose coefficients are computed here. Differentiable.
 
@@ -87,7 +94,7 @@ def flow_at(
         coefficients: coefficients of the field `(component, *grid.spectral_shape)`.
         positions: positions in the box `(direction, particle)` [length], split over the devices by particle; a number
             of particles that the devices divide. They may lie outside of the box by any number of its lengths.
-        grid: grid of the field, for real fields.
+        transform: transform of the field, of a grid for real fields.
         order: order of the spline, 4, 6 or 8.
         slopes: True for the gradient, too.
         single: True if transform and sums are in single precision, and values rounded to it.
@@ -97,33 +104,56 @@ def flow_at(
         Split as the positions are. One batched inverse transform; in each round all-to-all of the positions and of the
         values; collective-permute of m − 1 planes.
     """
+    grid = replace(transform.grid, precision="float32") if single else transform.grid
+    filtered = (coefficients * prefilter(transform.grid, order)).astype(grid.complex_dtype)
+    if grid.layout.padded_points == grid.layout.points:
+        c = Transform(grid, transform.method).inverse(filtered)
+        return interpolated_on(grid, c, positions, order, slopes=slopes)
+    # points that the devices do not divide would be whole on each of them: they are made where they are used
+    names = split_axes(grid.mesh)
+    to_points = lambda c_hat: inverse_local(c_hat, grid.layout, names, 1.0, transform.method.precision)  # noqa: E731
+    return interpolated_on(grid, filtered, positions, order, slopes=slopes, to_points=to_points)
+
+
+def interpolated_on(
+    grid: Grid,
+    c: Array,
+    positions: Array,
+    order: int,
+    *,
+    slopes: bool = False,
+    to_points: Callable[[Array], Array] | None = None,
+) -> Array:
+    """Values of a spline at the positions.
+
+    Args:
+        grid: grid of the spline.
+        c: its coefficients `(component, *grid.physical_shape)`; or modes of them, with `to_points`.
+        positions, order, slopes: as in `flow_at`.
+        to_points: function that makes the coefficients of a device's points from its modes.
+    """
+    spec = (grid.physical_sharding if to_points is None else grid.spectral_sharding)(c.ndim).spec
     layout, names = grid.layout, split_axes(grid.mesh) if grid.dimensions > 1 else ()
     sizes = tuple(grid.mesh.shape[name] for name in names)
     own = tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True))
     unroll = UNROLL if positions.shape[1] >= MANY else UNROLL_FEW
     part = _Part(layout.points, own, tuple(names), sizes, order, unroll)
-    filtered = coefficients * prefilter(grid, order).astype(grid.dtype)
-    if single:
-        filtered = filtered.astype(jnp.complex64)
     spacing = tuple(length / n for length, n in zip(grid.box.lengths, layout.points, strict=True))
-    spec = grid.spectral_sharding(filtered.ndim).spec
     by_number = PartitionSpec(None, tuple(names)) if names else PartitionSpec()
     out = PartitionSpec(*[None] * (2 if slopes else 1), *by_number[1:])
 
-    def local(c_hat: Array, x: Array) -> Array:
-        c = inverse_local(c_hat, layout, tuple(names) if names else None, 1.0)
+    def local(c: Array, x: Array) -> Array:
         cells = x / jnp.asarray(spacing, x.dtype)[:, None]
-        values = _on_devices(part, c, cells, slopes)
+        values = _on_devices(part, c if to_points is None else to_points(c), cells, slopes)
         if not slopes:
             return values.astype(x.dtype)
         per_length = jnp.asarray([1.0, *(1 / h for h in spacing)], values.dtype)
         return (values * per_length[:, None, None]).astype(x.dtype)
 
     # on a mesh with an axis of members JAX does not see that values are the same for all of them
-    mapped = jax.shard_map(
-        local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out, check_vma=MEMBER not in grid.mesh.shape
-    )
-    return mapped(filtered, positions)
+    check = MEMBER not in grid.mesh.shape
+    mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out, check_vma=check)
+    return mapped(c, positions)
 
 
 def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.changes import Changes
+from solver.fft import Transform
 from solver.operators import Fields, curl
 from solver.particles.exchange import flow_at
 
@@ -44,7 +45,7 @@ class Flow:
 
     @property
     def vorticity(self) -> Array:
-        """∇×u `(component, particle)`; in two dimensions one component."""
+        """∇×u `(component, particle)`; in two dimensions one number `(particle,)`."""
         return self._given(VORTICITY)
 
     def __getitem__(self, name: str) -> Array:
@@ -111,11 +112,12 @@ class FlowSource:
         """Values by name; see `Flow` for their shapes."""
         if not asked:
             return {}
-        d, grid = len(positions), self.equation.grid
+        d = len(positions)
         needed = {name: self._coefficients(name) for name in sorted(self._needed(asked))}
         slopes = bool(asked & {GRADIENT, ACCELERATION})
         batch = jnp.concatenate(list(needed.values()))
-        found = flow_at(batch, positions, grid, order=order, slopes=slopes, single=single)
+        transform = Transform(self.equation.grid, self.equation.method)
+        found = flow_at(batch, positions, transform, order=order, slopes=slopes, single=single)
         values, begin, gradient = {}, 0, None
         for name, hat in needed.items():
             part = found[..., begin : begin + len(hat), :]
@@ -129,10 +131,8 @@ class FlowSource:
             values[ACCELERATION] = values[ACCELERATION][:d] + jnp.einsum("jp,jip->ip", values[VELOCITY][:d], gradient)
         if VELOCITY in values:
             values[VELOCITY] = values[VELOCITY][:d]
-        for name in asked & set(self.equation.fields):
-            if self.equation.fields[name].rank == "scalar":
-                values[name] = values[name][0]
-        return values
+        vectors = (VELOCITY, ACCELERATION, GRADIENT)
+        return {name: v[0] if name not in vectors and len(v) == 1 else v for name, v in values.items()}
 
     def _needed(self, asked: set[str]) -> set[str]:
         """Names of the fields that have to be interpolated for these quantities."""
@@ -144,8 +144,8 @@ class FlowSource:
         if name == GRADIENT:
             return d, d, count
         hat = jax.eval_shape(lambda fields: self._with(fields)._coefficients(name), self.fields)
-        is_scalar = name in self.equation.fields and self.equation.fields[name].rank == "scalar"
-        return (count,) if is_scalar else (d if name in (VELOCITY, ACCELERATION) else len(hat), count)
+        components = d if name in (VELOCITY, ACCELERATION) else len(hat)
+        return (count,) if components == 1 and name not in (VELOCITY, ACCELERATION) else (components, count)
 
     def _with(self, fields: Fields) -> FlowSource:
         return FlowSource(self.equation, fields, self.changes, self.carrier)

@@ -15,9 +15,9 @@ from solver.particles.particles import Particles
 
 
 class Inertial(Particles):
-    """Small spheres under Stokes' drag, gravity, added mass and the fluid's pressure: dx/dt = v,
+    """Small spheres under Stokes' drag, gravity, added mass and the pressure of the fluid.
 
-        dv/dt = (u − v)/τ + (1 − β) g + β Du/Dt,   β = 3ρ_f/(2ρ_p + ρ_f)
+        dx/dt = v,   dv/dt = (u − v)/τ + (1 − β) g + β Du/Dt,   β = 3ρ_f/(2ρ_p + ρ_f)
 
     without the history force. They begin with the velocity of the fluid. A step has to be short against τ:
     explicit methods of order four need dt ≤ 2.78 τ.

@@ -14,7 +14,7 @@ RUNS = sorted((Path(__file__).parents[2] / "runs").glob("*.toml"))
 OTHERS = {"bool": True, "str": "qq", "list": [], "table": {}, "float": 1.5}
 TRIED: set[tuple[tuple[str, ...], str]] = set()
 EITHER = {"value", "tilt", "rotation", "lengths"}  # one number or several
-FREE = ("body", "sponge")  # sections whose tables have names of the author's
+FREE = ("body", "sponge", "particles")  # sections whose tables have names of the author's
 FITTING = {bool: {"bool"}, str: {"str"}, list: {"list"}, dict: {"table"}, float: {"float"}, int: {"float"}}
 
 
