@@ -22,7 +22,7 @@ from solver.written.vocabulary import Word, nearest
 from solver.written.wall_lines import WallLine, apart, read_wall_lines
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
-FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
+FEWEST, AS_WRITTEN, BY_PRODUCT_RULE = PLANS = ("fewest transforms", "as written", "by the product rule")
 TABLES = (
     "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
     "invariants", "vectors", "symbols", "limits",
@@ -85,7 +85,8 @@ class Text:
         symbols: printed forms of names, as `u` for `velocity`.
         plan: search for the transforms, one of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
-            `aliased` says that they are wanted all the same.
+            `aliased` says that they are wanted all the same. By the product rule no product is differentiated along
+            the last axis.
         aliased: True if other forms are wanted on every grid.
         unbounded: True if L may amplify ever shorter waves ever faster, which is refused otherwise.
         wall_lines: lines of `write` that say what a field meets at a wall, such as `T(bottom) = 1`; taken from there.

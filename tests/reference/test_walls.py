@@ -52,7 +52,8 @@ ROWS = {
     "fisher-kpp": ({}, {"u": MIXED}, [9], [1.5], "etdrk3"),
     "gray-scott": ({}, {"u": VALUES, "v": SLOPES}, [8], [1.5], "imexrk2"),
     "brusselator": ({}, {"u": MIXED, "v": SLOPES}, [11], [1.5], "cnab2"),
-    "keller-segel": ({}, {"cells": VALUES, "signal": SLOPES}, [10], [1.5], "krogstad4"),
+    "keller-segel, slopes": ({}, {"cells": SLOPES, "signal": SLOPES}, [5, 4, 9], [3.0, 2.0, 1.5], "krogstad4"),
+    "keller-segel, one mixture": ({}, {"cells": SLOPES, "signal": MIXED}, [7, 9], [3.0, 1.5], "etdrk2"),
     "written": (
         {"write": TEXT, "fields": {"u": "vector", "b": "scalar"}, "unknowns": {"p": "scalar"},
          "parameters": {"nu": 0.05}},
