@@ -23,6 +23,9 @@ from solver.written.wall_lines import WallLine, read_wall_lines
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
     """The conditions of every field, by name; None in a periodic box.
 
+    A mean velocity that is kept follows from the forcing alone, so that a copy of an equation with another forcing has
+    no other.
+
     Raises:
         ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
     """
@@ -30,8 +33,7 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     if found is None:
         return None
     means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
-    kept = {name: replace(found[name], mean=mean) for name, mean in means.items() if mean is not None}
-    return {**found, **kept}
+    return {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
 
 
 def _checked(equation: Any, given: Any, lines: Iterable[WallLine]) -> dict[str, Walls] | None:

@@ -49,7 +49,9 @@ def space_of(grid, of):
     if grid.dimensions == 2:
         sides = (Rigid(side.velocity[:1]) if isinstance(side, Rigid) else side for side in of)
         of = walls.Walls(*sides, mean=None if of.mean is None else of.mean[:1])
-    return sw.equations.NavierStokes(grid, 0.1, walls={"velocity": of}).space("velocity")
+    forcing = None if of.mean is None else sw.forcing.FlowRate((*of.mean, 0.0))
+    flow = sw.equations.NavierStokes(grid, 0.1, walls={"velocity": of}, forcing=forcing)
+    return flow.space("velocity")
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
