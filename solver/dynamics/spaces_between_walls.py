@@ -62,7 +62,7 @@ def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, An
             raise ValueError(f"{line.text}: {grid.walls} is needed, the direction across the walls")
         if grid.walls and line.height and not math.isclose(line.height, grid.lengths[-1], rel_tol=1e-9):
             raise ValueError(f"{line.text}: the walls are at 0 and {grid.lengths[-1]:g}, and not at {line.height:g}")
-        if line.axis not in ("", equation.grid.walls or line.axis):
+        if line.axis not in ("", grid.walls or line.axis, line.along):
             raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
         if line.side in found.setdefault(line.field, {}):
             raise ValueError(f"{line.text}: a second condition of {line.field} at this wall")

@@ -32,6 +32,10 @@ upper = { value = 0.0 }
 name = "conduction"
 amplitude = 0.01
 
+[initial.velocity]
+name = "noise"
+amplitude = 1e-3
+
 [time]
 stepper = "krogstad4"
 step = 0.1

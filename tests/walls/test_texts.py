@@ -124,6 +124,7 @@ REFUSED = {
         "'psi' does not act as a gradient",
     ),
     "unknown": (["dt(w) = lap(w) - lap(psi)", "lap(psi) = w"], {"w": "scalar"}, "psi"),
+    "three dimensions": (["dt(c) = lap(c) + dz(c)"], {"c": "scalar"}, "dz in 2 dimensions: there is no such axis"),
     "no diffusion": (["dt(c) = -c*c"], {"c": "scalar"}, "c does not diffuse"),
     "fourth order": (["dt(c) = lap(c) - fraclap(c, 2)"], {"c": "scalar"}, "0 is needed, since"),
     "negative diffusion": (["dt(c) = -lap(c)"], {"c": "scalar"}, "diffusion -1 of c"),
@@ -213,6 +214,17 @@ def test_the_lines_of_dedalus(make_grid, dimensions):
             np.testing.assert_allclose(made[name], wanted[other], atol=1e-13 * float(jnp.abs(made[name]).max()))
 
 
+def test_a_plane_of_x_and_z(make_grid):
+    """`dz` of Dedalus' lines crosses the walls of a plane, whose second direction is y here."""
+    grid = make_grid((12, 17), 1, lengths=(2.0, 1.0), walls="y")
+    theirs = ["dt(b) = lap(b) - 3*dz(b*(b + dz(b))) + dx(b)", "b(z=0) = 1", "dz(b)(z=Lz) = -2"]
+    ours = ["dt(b) = lap(b) - 3*dy(b*(b + dy(b))) + dx(b)", "b(bottom) = 1", "dy(b)(top) = -2"]
+    one = sw.write(theirs, {"b": "scalar"}, {}, {"Lz": "1"})(grid)
+    other = sw.write(ours, {"b": "scalar"})(grid)
+    fields = random_fields(other)
+    np.testing.assert_array_equal(one.nonlinear(fields, 0.0)["b"], other.nonlinear(fields, 0.0)["b"])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -289,8 +301,14 @@ def test_gradients_and_variances_with_given_values(make_grid):
     two = [space.forward(couette.at[0].add(a * jnp.asarray(np.sin(np.pi * z)))) for a in (0.1, 0.3)]
     change = space.inverse_of_change(two[1] - two[0])[0]
     np.testing.assert_allclose(change, np.broadcast_to(0.2 * np.sin(np.pi * z), change.shape), atol=1e-8)
+    of = {"velocity": walls.Moving(1.0, -1.0), "buoyancy": walls.Value()}
+    stratified = sw.equations.Boussinesq(grid, 0.1, 0.1, 2.0, walls=of)
+    rest = {name: jnp.zeros(shape.shape, shape.dtype) for name, shape in stratified.field_shapes().items()}
+    columns = jax.jit(stratified.report.columns)(rest)
+    expected = {"enstrophy": 2.0, "dissipation": 0.4, "froude": 0.4 / (2.0 / 3), "buoyancy_reynolds": 1.0}
+    assert {name: float(columns[name]) for name in expected} == pytest.approx(expected)
     with pytest.raises(ValueError, match=r"its column .* is not known where walls give velocity"):
-        sw.equations.Boussinesq(grid, 0.1, 0.1, walls={"velocity": walls.Moving(1.0, -1.0), "buoyancy": walls.Value()})
+        sw.equations.MHD(grid, 0.1, 0.1, walls={"velocity": of["velocity"], "magnetic_field": walls.FreeSlip()})
 
 
 def test_places_times_and_values_at_the_points(make_grid):
