@@ -81,7 +81,8 @@ class FromRun(Initial):
         source.refuse_complex(self.field or field, equation.fields[field])
         if equation.grid.walls and not self.shift_to_walls:
             theirs = source.walls_of(equation, field, self.field or field)
-            _refuse_other_values(source.path, field, theirs, equation.walls[field])
+            ours: Walls = getattr(equation, "walls")[field]  # noqa: B009
+            _refuse_other_values(source.path, field, theirs, ours)
 
     def notes(self, grid: Grid) -> list[str]:
         source = self._source()
@@ -168,7 +169,7 @@ def _refuse_other_values(path: Path, field: str, theirs: Walls, ours: Walls) -> 
 
 
 def _numbers(condition: AtValue | Rigid) -> list[float]:
-    """Values that a wall gives; without those of a wall at rest."""
+    """Values that a wall gives; an empty list if all are 0."""
     given = condition.velocity if isinstance(condition, Rigid) else (condition.value,)
     return [float(number) for number in given] if np.any(np.asarray(given)) else []
 
