@@ -8,10 +8,9 @@ instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.at_points import SPACING, AtPoints
+from solver.dynamics.at_walls import Ends, ProductsAtWalls
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.spaces_between_walls import space_of_products
@@ -27,12 +27,11 @@ from solver.dynamics.text_dynamics import TextDynamics
 from solver.operators import Diagonal, Fields, components
 from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
-from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls
+from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls, plans_of
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
 from solver.written.plan import Plan
-from solver.written.text import AS_WRITTEN
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum, WrittenError
 
 DOUBLINGS = 7  # of the power of a matrix
@@ -66,44 +65,57 @@ class PolynomialRows(Rows):
                     return SymbolValue(self.space.laplacian_of(self.on_all_modes(of)))
         return super().varying(node)
 
-    def to_be_tested(self, node: Node, vanishing: Any) -> Array:
+    def to_be_tested(self, node: Node, at_walls: Callable[[Node], Ends | None]) -> Array:
         """An expression as it is tested with modes.
 
         Args:
             node: expression.
-            vanishing: function of an expression, True if its derivative across the walls may act on the modes instead.
+            at_walls: function of an expression whose derivative across the walls may act on the modes instead: its
+                values at the walls. None of other expressions.
         """
-        plain, across = self._apart(node, vanishing)
+        plain, across, *ends = self._apart(node, at_walls)
         made = jnp.zeros((), self.space.grid.complex_dtype) if plain is None else plain
-        return made if across is None else made + self.space.across_weakly(across)
+        made = made if across is None else made + self.space.across_weakly(across)
+        for wall, value in enumerate(ends):
+            made = made if value is None else made + self.space.through_wall(value, wall)
+        return made
 
-    def _apart(self, node: Node, vanishing: Any) -> tuple[Array | None, Array | None]:
-        """An expression as a + ∂b/∂z, the derivative left to the modes."""
-        again = lambda part: self._apart(part, vanishing)  # noqa: E731
-        each = lambda change, parts: tuple(None if part is None else change(part) for part in parts)  # noqa: E731
+    def _apart(self, node: Node, at_walls: Callable[[Node], Ends | None]) -> Parts:
+        """An expression as a + ∂b/∂z, the derivative left to the modes; and b at the walls."""
+        again = lambda part: self._apart(part, at_walls)  # noqa: E731
+        each = lambda change, parts: Parts(*(None if part is None else change(part) for part in parts))  # noqa: E731
         if self.is_number(node) or node in self.coefficients:
-            return self.on_all_modes(node), None
+            return Parts(self.on_all_modes(node))
         match node:
             case Sum(terms):
                 sides = zip(*map(again, terms), strict=True)
-                return tuple(_added([part for part in side if part is not None]) for side in sides)  # type: ignore[return-value]
+                return Parts(*(_added([part for part in side if part is not None]) for side in sides))
             case Negative(of):
-                return each(jnp.negative, again(of))  # type: ignore[return-value]
+                return each(jnp.negative, again(of))
             case Product(left, right):
                 number, other = (left, right) if self.is_number(left) else (right, left)
                 factor = multiplied_out(self.modes.value(number))
-                return each(lambda part: factor * part, again(other))  # type: ignore[return-value]
+                return each(lambda part: factor * part, again(other))
             case Quotient(above, below):
                 divisor = multiplied_out(self.modes.value(below))
-                return each(lambda part: part / divisor, again(above))  # type: ignore[return-value]
+                return each(lambda part: part / divisor, again(above))
             case Derivative(of, axis) if axis < self.space.grid.dimensions - 1:
                 k = multiplied_out(self.modes.derivative(axis))
-                return each(lambda part: k * part, again(of))  # type: ignore[return-value]
-            case Derivative(of, _) if vanishing(of):
-                return None, self.on_all_modes(of)
+                return each(lambda part: k * part, again(of))
+            case Derivative(of, _) if (ends := at_walls(of)) is not None:
+                return Parts(None, self.on_all_modes(of), *ends)
             case Call("cause" | "explicit", arguments):
                 return again(arguments[-1])
-        return self.on_all_modes(node), None
+        return Parts(self.on_all_modes(node))
+
+
+class Parts(NamedTuple):
+    """Parts of an expression a + ∂b/∂z: a, b, and b at the lower and at the upper wall; None if 0."""
+
+    plain: Array | None = None
+    across: Array | None = None
+    lower: Array | None = None
+    upper: Array | None = None
 
 
 def _added(parts: Sequence[Array]) -> Array | None:
@@ -117,27 +129,34 @@ class EvaluationBetweenWalls(Evaluation):
     def between(self) -> BetweenWalls:
         """The text as it is carried out between walls.
 
-        A plan may form ∂(a b)/∂z where the text has products of derivatives. If a b is not 0 at the walls, its
-        derivative is less exact there than these products, so that the text is followed word by word.
+        A plan may form ∂(a b)/∂z where the text has products of derivatives. The derivative acts on the modes instead
+        where a b is known at the walls. Elsewhere the text is followed word by word, or by the product rule: of a b the
+        polynomials alone that modes have are known, and its derivative would be less exact.
         """
-        text = self.text.without_obstacles
-        found = between_walls(text, self.grid.dimensions)
-        if all(self._is_exact(found, name) for name in self.equation.fields):
-            return found
-        try:
-            return between_walls(replace(text, plan=AS_WRITTEN), self.grid.dimensions)
-        except WrittenError:  # word by word it has products of derivatives of products
-            return found
+        first = None
+        for tried in plans_of(self.text.without_obstacles):
+            try:
+                found = between_walls(tried, self.grid.dimensions)
+            except WrittenError:  # of its plan; the first one is asked for
+                if first is None:
+                    raise
+                continue
+            first = first or found
+            if all(self._is_exact(found, name) for name in self.equation.fields):
+                return found
+        assert first is not None
+        return first
 
     def _is_exact(self, between: BetweenWalls, name: str) -> bool:
         """True if every derivative of products across the walls acts on the modes of a field."""
         across = [
-            node.of
+            node
             for scalar in self.scalars(name)
             for node in between.right.get(scalar, ZERO).walk()
-            if isinstance(node, Derivative) and node.axis == self.grid.dimensions - 1 and node.of.slots
+            if node.slots and (_is_across(node, self.grid.dimensions) or node.calls("lap"))
         ]
-        return all(self._vanishes(node, name, between) for node in across)
+        known, gives = self._products_at_walls(between), self.equation.space(name).gives_values()
+        return all(isinstance(node, Derivative) and known.fluxes(node.of, gives) is not None for node in across)
 
     @cached_property
     def derived(self) -> Derivation:
@@ -228,25 +247,22 @@ class EvaluationBetweenWalls(Evaluation):
             scalars = self.scalars(name)
             if not any(scalar in nodes for scalar in scalars):
                 continue
-            vanishing = lambda node, name=name: self._vanishes(node, name, self.between)  # noqa: E731
-            parts = [rows.to_be_tested(nodes.get(scalar, ZERO), vanishing) for scalar in scalars]
+            at_walls = lambda node, name=name: self._at_walls(node, name, rows)  # noqa: E731
+            parts = [rows.to_be_tested(nodes.get(scalar, ZERO), at_walls) for scalar in scalars]
             whole = jnp.broadcast_shapes(*(part.shape for part in parts), rows.space.modes.spectral_shape)
             changes[name] = self.equation.space(name).tested(jnp.stack([jnp.broadcast_to(p, whole) for p in parts]))
         return changes
 
-    def _vanishes(self, node: Node, name: str, between: BetweenWalls) -> bool:
-        """True if an expression of products is 0 at both walls, or all changes of the field are."""
-        slots = [part for part in node.slots if part.holds == "product"]
-        if not slots or any(part in self.scalars(n) for part in node.walk() for n in self.equation.fields):
-            return False
-        if self.equation.space(name).vanishes_at_walls:
-            return True
-        if node.calls("mean"):  # one across the walls does not vanish there where its product does
-            return False
-        plan = between.plan
+    def _at_walls(self, node: Node, name: str, rows: PolynomialRows) -> Ends | None:
+        """Values of an expression of products at the walls, as the changes of a field see them; None if unknown."""
+        known = self._products_at_walls(self.between)
+        fluxes = known.fluxes(node, self.equation.space(name).gives_values())
+        return None if fluxes is None else known.values(node, fluxes, rows)
+
+    def _products_at_walls(self, between: BetweenWalls) -> ProductsAtWalls:
         upward = {self._upward(name) for name in between.solenoidal}
-        at = {Slot("inner", i) for i, inner in enumerate(plan.inner) if inner in upward}
-        return all(_has_factor(plan.products[slot.number], at) for slot in slots)
+        scalars = {scalar for name in self.equation.fields for scalar in self.scalars(name)}
+        return ProductsAtWalls(self.equation, between.plan, upward, scalars)
 
     def _upward(self, name: str) -> Node:
         return self.scalars(name)[-1]
@@ -274,7 +290,7 @@ class EvaluationBetweenWalls(Evaluation):
 
     def _to_be_tested(self, rows: PolynomialRows, node: Node, name: str) -> Array:
         """An expression of a component of a field, over all polynomials, as it is tested."""
-        found = rows.to_be_tested(node, lambda part: self._vanishes(part, name, self.between))
+        found = rows.to_be_tested(node, lambda part: self._at_walls(part, name, rows))
         return jnp.broadcast_to(found, rows.space.modes.spectral_shape)
 
     def rates(self, name: str, linear: LinearBetweenWalls) -> Array:
@@ -303,20 +319,9 @@ def _by_slot(function: AtPoints, values: Any) -> dict[Node, Array]:
     return {Slot("inner", slot): u for slot, u in zip(function.inner, values, strict=False)}
 
 
-def _has_factor(node: Node, slots: set[Slot]) -> bool:
-    """True if an expression is 0 where any of these is."""
-    match node:
-        case Slot():
-            return node in slots
-        case Sum(terms):
-            return all(_has_factor(term, slots) for term in terms)
-        case Negative(of):
-            return _has_factor(of, slots)
-        case Product(left, right):
-            return _has_factor(left, slots) or _has_factor(right, slots)
-        case Quotient(above, _):
-            return _has_factor(above, slots)
-    return False
+def _is_across(node: Node, dimensions: int) -> bool:
+    """True of a derivative across the walls."""
+    return isinstance(node, Derivative) and node.axis == dimensions - 1
 
 
 def _largest(sizes: Sequence[Array]) -> Array:

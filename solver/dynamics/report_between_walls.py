@@ -13,6 +13,7 @@ from solver.dynamics.changes import Changes
 from solver.dynamics.quadratic import holds, power
 from solver.dynamics.text_report import TextReport
 from solver.operators import Fields
+from solver.spaces.polynomials import PolynomialSpace
 
 
 class ReportBetweenWalls(TextReport):
@@ -65,6 +66,13 @@ class ReportBetweenWalls(TextReport):
             if walls.mean is not None:
                 return name, [f"pressure_force_{axis}" for axis in "xyz"[: len(walls.mean)]]
         return None
+
+
+def gradients_between_walls(equation: Any, fields: Fields) -> Array:
+    """⟨|∇u|²⟩ of an equation's velocity with what its walls add, summed over components [1/time²]. All-reduces."""
+    space = equation.space("velocity")
+    assert isinstance(space, PolynomialSpace)
+    return space.gradient_square(space.series(fields["velocity"]))
 
 
 def _with(a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:

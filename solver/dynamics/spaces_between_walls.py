@@ -23,6 +23,9 @@ from solver.written.wall_lines import WallLine, read_wall_lines
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
     """The conditions of every field, by name; None in a periodic box.
 
+    A mean velocity that is kept follows from the forcing alone, so that a copy of an equation with another forcing has
+    no other.
+
     Raises:
         ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
     """
@@ -30,8 +33,7 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     if found is None:
         return None
     means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
-    kept = {name: replace(found[name], mean=mean) for name, mean in means.items() if mean is not None}
-    return {**found, **kept}
+    return {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
 
 
 def _checked(equation: Any, given: Any, lines: Iterable[WallLine]) -> dict[str, Walls] | None:
@@ -60,7 +62,7 @@ def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, An
             raise ValueError(f"{line.text}: {grid.walls} is needed, the direction across the walls")
         if grid.walls and line.height and not math.isclose(line.height, grid.lengths[-1], rel_tol=1e-9):
             raise ValueError(f"{line.text}: the walls are at 0 and {grid.lengths[-1]:g}, and not at {line.height:g}")
-        if line.axis not in ("", equation.grid.walls or line.axis):
+        if line.axis not in ("", grid.walls or line.axis, line.along):
             raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
         if line.side in found.setdefault(line.field, {}):
             raise ValueError(f"{line.text}: a second condition of {line.field} at this wall")

@@ -12,6 +12,7 @@ import numpy as np
 
 from solver.bodies.body import Obstacle
 from solver.bodies.obstacles import ONLY
+from solver.dynamics.any_equation import refuse_dimensions
 from solver.dynamics.at_points import constant
 from solver.dynamics.checks import NUMBERS, nothing_unless, require, require_shape
 from solver.dynamics.checks_between_walls import check_between_walls
@@ -54,6 +55,7 @@ def check_text(equation: Any) -> None:
             object.__setattr__(equation, name, nothing_unless(value, **options))
     _check_at_points(equation)
     if equation.grid.walls:
+        refuse_dimensions(equation, equation._why_not_in(equation.grid.dimensions))
         check_between_walls(equation)
         return
     require_powers(equation.grid, on_grid.text.system, equation.numbers())

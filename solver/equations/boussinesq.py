@@ -16,8 +16,10 @@ from jaxtyping import Array
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
+from solver.dynamics.report_between_walls import gradients_between_walls
 from solver.operators import Fields, split_waves
 from solver.spaces.field import Field
+from solver.spaces.polynomials import PolynomialSpace
 from solver.written import Text
 
 
@@ -106,6 +108,7 @@ class Boussinesq(Equation):
         "velocity": Field("vector", "length/time", solenoidal=True),
         "buoyancy": Field("scalar", "length/time^2"),
     }
+    columns_between_walls: ClassVar[tuple[str, ...]] = ("enstrophy", "dissipation", "froude", "buoyancy_reynolds")
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {3: 5 / 3}
 
@@ -130,7 +133,21 @@ class Boussinesq(Equation):
         return {**own, "per_n2": 1 / numpy.where(squared > 0, squared, 1)}
 
     def reported(self, report: Report) -> Report:
+        if self.grid.walls:
+            of_text = report.columns
+            report = replace(report, columns=lambda fields: self._between_walls(of_text(fields), fields))
         return replace(report, exchanges=self._exchanges, parts=self._parts)
+
+    def _between_walls(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
+        """With the gradients themselves: the text's −⟨u·∇²u⟩ leaves out the work of moving walls."""
+        gradients, n = gradients_between_walls(self, fields), self.buoyancy_frequency
+        lost, space = self.viscosity * gradients, self.space("velocity")
+        assert isinstance(space, PolynomialSpace)
+        along = PolynomialSpace.mean_square(space, space.series(fields["velocity"])[:-1])
+        made = {"enstrophy": 0.5 * gradients, "dissipation": lost}
+        made["froude"] = jnp.where(lost > 0, lost / (n * along), 0)
+        made["buoyancy_reynolds"] = jnp.where(lost > 0, lost / (self.viscosity * n**2), 0)
+        return {**columns, **made}
 
     def _exchanges(self, fields: Fields) -> dict[str, tuple[Array, Array]]:
         """The buoyancy flux ⟨w b⟩: what kinetic energy gains per time, and potential energy loses (N > 0)."""

@@ -15,9 +15,9 @@ from solver.diagnostics import effective_viscosity, smallest_eddies, weighted_me
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report, too_small
+from solver.dynamics.report_between_walls import gradients_between_walls
 from solver.operators import Fields
 from solver.spaces.field import Field, MoreFields
-from solver.spaces.polynomials import PolynomialSpace
 from solver.written import Text
 
 COLUMNS = ("energy", "enstrophy", "helicity", "dissipation", "max_divergence", "kmax_eta", "cfl")
@@ -156,9 +156,7 @@ class NavierStokes(Equation):
 
     def _between_walls(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:
         """With the gradients themselves: the text's −⟨u·∇²u⟩ leaves out the work of moving walls."""
-        space = self.space("velocity")
-        assert isinstance(space, PolynomialSpace)
-        gradients = space.gradient_square(space.series(fields["velocity"]))
+        gradients = gradients_between_walls(self, fields)
         return {**columns, "enstrophy": 0.5 * gradients, "dissipation": self.viscosity * gradients}
 
     def _with_smallest_eddies(self, columns: dict[str, Array], fields: Fields) -> dict[str, Array]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from jax.typing import ArrayLike
 
 from solver.dynamics.equation import Equation
+from solver.dynamics.report import Report
+from solver.dynamics.report_between_walls import gradients_between_walls
 from solver.written import Text
 
 
@@ -66,4 +69,11 @@ class OldroydB(Equation):
         symbols={"velocity": "u", "stress": "tau", "pressure": "p", "viscosity": "nu", "polymer_viscosity": "nu_p",
                  "relaxation_time": "lambda_", "stress_diffusivity": "kappa"},
     )  # fmt: skip
+    columns_between_walls: ClassVar[tuple[str, ...]] = ("dissipation",)
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+
+    def reported(self, report: Report) -> Report:
+        if not self.grid.walls:
+            return report
+        lost = lambda fields: {"dissipation": self.viscosity * gradients_between_walls(self, fields)}  # noqa: E731
+        return replace(report, columns=lambda fields: {**report.columns(fields), **lost(fields)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -16,7 +16,9 @@ from solver.fft import Transform
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.initial import Initial, component_count
 from solver.operators import normal, project_solenoidal, uniform
+from solver.spaces import Space
 from solver.spaces.field import RANKS, Field
+from solver.static import is_zero
 
 
 class Noise(Initial):
@@ -24,10 +26,11 @@ class Noise(Initial):
 
     White noise, which patterns grow from. The numbers are counter-based: a key gives the same field on any number of
     devices. They belong to the points: another grid has other noise, and dealiasing takes part of it. A complex field
-    has ⟨|n|²⟩ = 1. For a solenoidal field the noise is projected to be free of divergence.
+    has ⟨|n|²⟩ = 1. For a solenoidal field the noise is projected to be free of divergence. Between walls a solenoidal
+    field is the profile at rest and modes with normal coefficients, of root mean square `amplitude` in all.
 
     Args:
-        background: in the field's units.
+        background: in the field's units; 0 for a solenoidal field between walls.
         amplitude: ≥ 0, the standard deviation [field's units].
 
     Returns:
@@ -39,20 +42,32 @@ class Noise(Initial):
 
     background: ArrayLike = 0.0
     amplitude: ArrayLike = 0.1
+    space: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of a solenoidal field between walls
 
     name: ClassVar[str] = "noise"
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
+        object.__setattr__(self, "space", None)
         need(self, "amplitude", "noise with amplitude", "zero or more", least=0)
 
     def check(self, equation: AnyEquation, field: str) -> None:
-        if equation.grid.walls and equation.fields[field].solenoidal:
-            raise ValueError(f"name = 'noise' of {field}, a field without divergence between walls: a scalar is needed")
+        if equation.grid.walls and equation.fields[field].solenoidal and not is_zero(self.background):
+            raise ValueError(
+                f"background {self.background} of {field}, a field without divergence between walls: 0 is needed"
+            )
+
+    def for_equation(self, equation: Any, field: str) -> Noise:
+        """The same with the space of a solenoidal field between walls, whose modes are drawn."""
+        if not (equation.grid.walls and equation.fields[field].solenoidal):
+            return self
+        return eqx.tree_at(lambda start: start.space, self, equation.space(field), is_leaf=lambda leaf: leaf is None)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if key is None:
             raise ValueError("noise without a key: one from jax.random.key is needed")
+        if grid.walls and field.solenoidal:
+            return self._of_modes(key)
         transform = Transform(grid) if field.solenoidal else None
 
         @jax.jit
@@ -65,6 +80,18 @@ class Noise(Initial):
             return (self.background + self.amplitude * noise).astype(grid.physical_dtype)
 
         return make(key)
+
+    def _of_modes(self, key: Array) -> Array:
+        """Values of modes with normal coefficients."""
+        if self.space is None:
+            raise ValueError(f"{self.name}: an equation between walls gives the modes, for_equation(equation, field)")
+
+        @jax.jit
+        def make(space: Space, key: Array) -> Array:
+            drawn = space.random(key)
+            return space.inverse(self.amplitude * drawn / jnp.sqrt(space.mean_square(drawn)))
+
+        return make(self.space, key)
 
 
 class Spots(Initial):

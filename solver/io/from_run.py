@@ -32,6 +32,7 @@ from solver.spaces import FourierSpace, Space
 from solver.spaces.field import RANKS, Field
 from solver.spaces.polynomials import FieldBetweenWalls
 from solver.walls import Walls
+from solver.walls.conditions import LOWER, UPPER, AtValue, Rigid
 
 
 class FromRun(Initial):
@@ -46,6 +47,8 @@ class FromRun(Initial):
         field: name of the field in the other run; the field's own name if None.
         keep_time: True to start at the other run's time and step number, with the state of its forcings where these are
             of the same kind; False to start at t = 0. If True, every field must come from the same checkpoint.
+        shift_to_walls: True to add to each field between walls the profile at rest that the change of its conditions
+            has, so that it meets other values; False to keep the field, which then needs the values of the other run.
 
     Returns:
         When called: `(component, *grid.physical_shape)`; each device reads its own part.
@@ -59,6 +62,7 @@ class FromRun(Initial):
     step: int | None = eqx.field(static=True, default=None)
     field: str | None = eqx.field(static=True, default=None)
     keep_time: bool = eqx.field(static=True, default=False)
+    shift_to_walls: bool = eqx.field(static=True, default=False)
     between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # walls: an equation, and its field
 
     name: ClassVar[str] = "run"
@@ -75,6 +79,10 @@ class FromRun(Initial):
         if components != needed:
             raise ValueError(f"path: {source.path}: {self.field or field} has {components} components; {needed} needed")
         source.refuse_complex(self.field or field, equation.fields[field])
+        if equation.grid.walls and not self.shift_to_walls:
+            theirs = source.walls_of(equation, field, self.field or field)
+            ours: Walls = getattr(equation, "walls")[field]  # noqa: B009
+            _refuse_other_values(source.path, field, theirs, ours)
 
     def notes(self, grid: Grid) -> list[str]:
         source = self._source()
@@ -82,7 +90,7 @@ class FromRun(Initial):
         return [f"{self.field}: from {source.path}, t = {source.t:.6g}, on {shape}"]
 
     def for_equation(self, equation: Any, field: str) -> FromRun:
-        made = FromRun(self.path, self.step, self.field or field, self.keep_time)
+        made = FromRun(self.path, self.step, self.field or field, self.keep_time, self.shift_to_walls)
         if equation.grid.walls:
             object.__setattr__(made, "between", (equation, field))
         return made
@@ -126,7 +134,8 @@ class FromRun(Initial):
         whole, kept = there.whole_square(theirs), here.whole_square(made)
         lost = jnp.where(whole > 0, 1 - kept / jnp.where(whole > 0, whole, 1), 0)
         warn_of_changes({name: {"beyond": lost}}, {name: ours})
-        return here.inverse(made)
+        c = here.series(made)
+        return ours.at_points(ours.with_lifting(here.with_lifting(c, -1)) if self.shift_to_walls else c)
 
     def _source(self, *, whole: bool = False) -> _Source:
         path = Path(self.path)
@@ -147,6 +156,22 @@ class FromRun(Initial):
         if not chosen:
             raise ValueError(f"path: {path} holds no checkpoint")
         return _Checkpoint.open(chosen[-1])
+
+
+def _refuse_other_values(path: Path, field: str, theirs: Walls, ours: Walls) -> None:
+    """Raises ValueError where a wall gives a field another value than in the other run."""
+    for side, there, here in zip((LOWER, UPPER), theirs, ours, strict=True):
+        if type(there) is type(here) and isinstance(here, AtValue | Rigid) and _numbers(there) != _numbers(here):
+            raise ValueError(
+                f"path: {path}: there walls.{field}.{side} is {there}, here {here}, which the field does not meet: "
+                "shift_to_walls = true adds the profile at rest of the change"
+            )
+
+
+def _numbers(condition: AtValue | Rigid) -> list[float]:
+    """Values that a wall gives; an empty list if all are 0."""
+    given = condition.velocity if isinstance(condition, Rigid) else (condition.value,)
+    return [float(number) for number in given] if np.any(np.asarray(given)) else []
 
 
 def _before_filter(u_hat: Array, grid: Grid) -> Array:

@@ -205,6 +205,18 @@ class PolynomialSpace(Space):
         """The mean of each P_n times ∂c/∂z, of polynomials c that are 0 at the walls: −⟨c ∂P_n/∂z⟩."""
         return times(self.polynomials.slope.T, c) * (-2 / self.height)
 
+    def at_wall(self, c: Array, wall: int) -> Array:
+        """Values of polynomials `(…, n)` at the lower (0) or the upper wall (1), `(…, 1)`."""
+        return jnp.sum(self._ends()[wall] * c, axis=-1, keepdims=True)
+
+    def through_wall(self, value: Array, wall: int) -> Array:
+        """[P_n · value]/H of one wall, of values `(…, 1)` there: its part of the mean of each P_n times ∂c/∂z."""
+        return (-1, 1)[wall] / self.height * self._ends()[wall] * value
+
+    def _ends(self) -> Array:
+        """P_n at both walls `(2, n)`."""
+        return jnp.asarray(legendre.values(self.modes.spectral_shape[-1], np.array([-1.0, 1.0])), self.grid.dtype)
+
     def along_squared(self) -> Any:
         """k² along the walls [1/length²]."""
         return sum((jnp.asarray(k) ** 2 for k in self.wavenumbers()), start=jnp.zeros((), self.grid.dtype))

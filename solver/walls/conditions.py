@@ -158,7 +158,7 @@ class Walls(eqx.Module):
     Args:
         lower, upper: conditions at z = 0, and at z = H.
         mean: mean velocity along the walls that a force keeps, a number for each direction [length/time]; None where
-            nothing keeps it.
+            nothing keeps it. An equation sets it from its forcing, whatever is given here.
     """
 
     lower: Condition

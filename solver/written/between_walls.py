@@ -22,7 +22,7 @@ from solver.written.formula import unicode
 from solver.written.matrices import without_divergence
 from solver.written.plan import Plan
 from solver.written.symbols import applied, random_modes
-from solver.written.text import AS_WRITTEN, Text
+from solver.written.text import AS_WRITTEN, BY_PRODUCT_RULE, Text
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum, WrittenError
 from solver.written.vocabulary import OPERATORS
 
@@ -92,14 +92,20 @@ def between_walls(text: Text, dimensions: int) -> BetweenWalls:
 
 
 def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Text, Plan[Node]]:
-    """The plan of the text, or else the one that follows it word by word; and the text that has it."""
-    for tried in (text, replace(text, plan=AS_WRITTEN)):
+    """The plan of the text, or else the one that follows it word by word, or by the product rule; and the text that
+    has it."""
+    for tried in plans_of(text):
         plan = in_dimensions(tried, dimensions).plan
         by_scalar = {scalars[row]: node for row, node in plan.rows.items()}
         strange = [plan.without_slots(part) for node in (*by_scalar.values(), *plan.inner) for part in _strange(node)]
         if not strange:
             return tried, Plan(plan.inner, plan.products, by_scalar)
     raise WrittenError(f"{unicode(strange[0])}: between walls products, their derivatives and their means are known")
+
+
+def plans_of(text: Text) -> list[Text]:
+    """The text with each plan that may be carried out between walls, the cheapest one first."""
+    return [text, *(replace(text, plan=plan) for plan in (AS_WRITTEN, BY_PRODUCT_RULE) if plan != text.plan)]
 
 
 def _strange(node: Node) -> list[Node]:

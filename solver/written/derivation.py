@@ -27,12 +27,13 @@ from solver.written.formula import unicode
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.obstacles import bare
 from solver.written.parse import read_expression
-from solver.written.plan import Plan, plan_as_written
+from solver.written.plan import Plan, Planner, plan_as_written
+from solver.written.product_rule import by_product_rule
 from solver.written.rates import Rate, Unseen, rate
 from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, known_plan, text_to_keep
 from solver.written.system import System, insert
-from solver.written.text import AS_WRITTEN, FEWEST, Text
+from solver.written.text import AS_WRITTEN, BY_PRODUCT_RULE, FEWEST, Text
 from solver.written.tree import Node, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import (
@@ -48,10 +49,19 @@ from solver.written.vocabulary import nearest
 
 PLANNED: dict[str, Callable[[Reduced], Plan[Row]]] = {
     FEWEST: lambda reduced: known_plan(reduced, cheapest_plan),
-    AS_WRITTEN: lambda reduced: plan_as_written(
-        reduced.rest, reduced.system.fields, complex_among_real(reduced.system)
+    AS_WRITTEN: lambda reduced: _word_by_word(reduced, reduced.rest),
+    BY_PRODUCT_RULE: lambda reduced: _word_by_word(
+        reduced,
+        {
+            row: by_product_rule(node, Planner(reduced.system.fields), reduced.dimensions)
+            for row, node in reduced.rest.items()
+        },
     ),
 }
+
+
+def _word_by_word(reduced: Reduced, rows: Mapping[Row, Node]) -> Plan[Row]:
+    return plan_as_written(rows, reduced.system.fields, complex_among_real(reduced.system))
 
 
 @dataclass(frozen=True)
@@ -139,8 +149,8 @@ def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Derivat
         aliases: True if products of two are aliased on the grid.
     """
     plain = text.without_obstacles
-    as_asked = (plain.aliased or not aliases) and not plain.is_mixed
-    return _work_out(plain, dimensions, plain.plan if as_asked else AS_WRITTEN)
+    others = plain.plan == FEWEST and ((aliases and not plain.aliased) or plain.is_mixed)
+    return _work_out(plain, dimensions, AS_WRITTEN if others else plain.plan)
 
 
 @cache

@@ -103,7 +103,9 @@ class Planner:
         return is_scalar_of(node, self.fields) if layer is None else self.is_spectral(layer.of)
 
     def has_operator(self, node: Node) -> bool:
-        """True if an operator that acts on modes stands outermost, behind signs, constants and remarks."""
+        """True if an operator that acts on modes stands outermost, behind signs, constants, remarks and sums."""
+        if isinstance(node, Sum):
+            return all(self.is_spectral(term) or self.has_operator(term) for term in node.terms)
         layer = outermost(node, self.fields)
         return layer is not None and (layer.kind == "operator" or self.has_operator(layer.of))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -19,10 +18,10 @@ from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
 from solver.written.vocabulary import Word, nearest
-from solver.written.wall_lines import WallLine, apart, read_wall_lines
+from solver.written.wall_lines import WallLine, apart, read_wall_lines, upward
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
-FEWEST, AS_WRITTEN = PLANS = ("fewest transforms", "as written")
+FEWEST, AS_WRITTEN, BY_PRODUCT_RULE = PLANS = ("fewest transforms", "as written", "by the product rule")
 TABLES = (
     "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
     "invariants", "vectors", "symbols", "limits",
@@ -85,7 +84,8 @@ class Text:
         symbols: printed forms of names, as `u` for `velocity`.
         plan: search for the transforms, one of `PLANS`. The fewest need other forms of products of two, so that
             aliasing differs; they are looked for where the dealiasing rule leaves such products free of it, or
-            `aliased` says that they are wanted all the same.
+            `aliased` says that they are wanted all the same. By the product rule no product is differentiated along
+            the last axis.
         aliased: True if other forms are wanted on every grid.
         unbounded: True if L may amplify ever shorter waves ever faster, which is refused otherwise.
         wall_lines: lines of `write` that say what a field meets at a wall, such as `T(bottom) = 1`; taken from there.
@@ -155,7 +155,7 @@ class Text:
         object.__setattr__(self, "wall_lines", (*self.wall_lines, *of_walls))
         walls = self.walls
         if any(wall.along == "z" for wall in walls):  # in a plane x, z the second direction is called y here
-            upwards = lambda text: re.sub(r"\bez\b", "up", text) if isinstance(text, str) else text  # noqa: E731
+            upwards = lambda text: upward(text) if isinstance(text, str) else text  # noqa: E731
             object.__setattr__(self, "write", tuple(map(upwards, equations)))
             object.__setattr__(self, "define", {name: upwards(text) for name, text in dict(self.define).items()})
         for wall in walls:

@@ -51,6 +51,19 @@ def apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     return equations, walls
 
 
+def upward(text: str) -> str:
+    """A text in which `ez` and `dz(…)` of a plane x, z, whose second direction is y here, cross the walls."""
+    text = re.sub(r"\bez\b", "up", text)
+    while match := re.search(r"\bdz\(", text):
+        start, depth = match.end(), 1
+        stop = start
+        while depth and stop < len(text):
+            depth += {"(": 1, ")": -1}.get(text[stop], 0)
+            stop += 1
+        text = f"{text[: match.start()]}(up@grad({text[start:stop]}){text[stop:]}"
+    return text
+
+
 def read_wall_lines(lines: str | Iterable[str], define: Mapping[str, str]) -> list[WallLine]:
     """The conditions at walls among the lines of a text, with its definitions."""
     _, walls = apart([lines] if isinstance(lines, str) else lines)

@@ -157,12 +157,12 @@ FAULTS += [  # which are looked for in run files between walls
     ("decay of what conditions add has the other sign", "dynamics/between_walls.py",
      "return space.tested(decay * c + diffusion * space.laplacian_of(c))",
      "return space.tested(-decay * c + diffusion * space.laplacian_of(c))"),
-    ("products that are not 0 at the walls leave no flux there", "dynamics/between_walls.py",
-     "return all(_has_factor(plan.products[slot.number], at) for slot in slots)",
-     "return True or all(_has_factor(plan.products[slot.number], at) for slot in slots)"),
+    ("products that are not 0 at the walls leave no flux there", "dynamics/at_walls.py",
+     "found.append({slot: terms for slot, terms in each.items() if terms})",
+     "found.append({slot: terms for slot, terms in each.items() if False})"),
     ("a mixture's coefficient counts twice", "walls/scalar_modes.py",
-     "stiffness = np.diag([0.0, 1.0]) + 0.5 * ends.T",
-     "stiffness = np.diag([0.0, 1.0]) + 1.0 * ends.T"),
+     "first = 0.25 + 0.5 * lower.beta",
+     "first = 0.25 + 1.0 * lower.beta"),
     ("modes of -kx in the place of its neighbour", "spaces/flows_between_walls.py",
      "negative = jnp.concatenate([a[..., :1, :], a[..., : count - 1 : -1, :]], axis=-2)",
      "negative = jnp.concatenate([a[..., :1, :], a[..., -2 : count - 2 : -1, :]], axis=-2)"),
@@ -188,8 +188,8 @@ FAULTS += [  # which are looked for in run files between walls
      "rights = [jnp.asarray(v[i] if v else 0.0, self.grid.dtype) for v in velocities]",
      "rights = [jnp.asarray(v[0] if v else 0.0, self.grid.dtype) for v in velocities]"),
     ("eigenvalues of the wavenumber along y left out", "spaces/flows_between_walls.py",
-     "rates = np.where(holds, rates + (k**2)[..., None], 0)",
-     "rates = np.where(holds, rates + (k**2)[..., None] * (grid.dimensions == 2), 0)"),
+     "return np.where(holds, made + (k**2)[..., None], 0)",
+     "return np.where(holds, made + (k**2)[..., None] * (self.dimensions == 2), 0)"),
 ]  # fmt: skip
 
 

@@ -75,8 +75,19 @@ class Layer:
         return c @ np.linalg.matrix_power(self.slope, powers[-1]).T
 
     def weakly(self, c):
-        """⟨P_n ∂c/∂z⟩ of what is not there at the walls, or whose tests are not: −⟨c ∂P_n/∂z⟩."""
+        """⟨P_n ∂c/∂z⟩ without what comes of the walls: −⟨c ∂P_n/∂z⟩."""
         return -c @ self.slope
+
+    def at_end(self, c, end):
+        """Values at the points of one wall."""
+        values = c @ end
+        return np.fft.ifftn(values) * np.prod(self.along) if self.along else values
+
+    def through_walls(self, below, above):
+        """[P_n · value]/H of values at the points of the lower and of the upper wall."""
+        spectra = [np.fft.fftn(one) / np.prod(self.along) if self.along else one for one in (below, above)]
+        found = [np.where(self.kept, one, 0)[..., None] * end for one, end in zip(spectra, self.ends, strict=True)]
+        return (found[1] - found[0]) / self.height
 
     def at_place(self, c, place):
         """The value at one place."""
@@ -147,9 +158,9 @@ class Tests:
         return given if word == "robin" else (float(word == "value"), float(word == "slope"), given)
 
     @property
-    def vanish(self):
-        """Whether all of them are 0 at both walls."""
-        return all("value" in one or "rigid" in one for one in self.conditions)
+    def vanish_at(self):
+        """For each wall whether all of them are 0 there."""
+        return ["value" in one or "rigid" in one for one in self.conditions]
 
     def on(self, function, c):
         """Σ vectors · function(rate) · (vectors* · c) of coefficients `(component, *modes, n)`."""

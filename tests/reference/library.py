@@ -181,7 +181,7 @@ TABLE = {
         {"velocity": "vector", "stress": "symmetric tensor"}, unknowns={"p": "scalar"},
         energies={"kinetic_energy": "velocity@velocity/2"},
         defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "stress_diffusivity": 0.0},
-        series={"elastic_energy": "(stress.x.x + stress.y.y)/2"},
+        series={"elastic_energy": "(stress.x.x + stress.y.y)/2", "dissipation": "viscosity*square(grad(velocity))"},
     ),
     "zakharov": entry(
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
@@ -222,7 +222,7 @@ def boussinesq(given, d):
          " + hyper(buoyancy, hyperdiffusivity, hyper_order) + penalise(buoyancy, diffusivity)"],
         {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
         defaults={"buoyancy_frequency": 0.0, "rotation": 0.0, **HYPER_TWO},
-        series={"kinetic_energy": "velocity@velocity/2"},
+        series={"kinetic_energy": "velocity@velocity/2", "enstrophy": "square(grad(velocity))/2"},
     )  # fmt: skip
 
 

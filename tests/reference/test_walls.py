@@ -17,7 +17,7 @@ VALUES = {"lower": {"value": 1.0}, "upper": {"value": -0.5}}
 SLOPES = {"lower": {"slope": 0.4}, "upper": {"slope": 0.0}}
 ROBIN = {"lower": {"robin": [1.0, -0.5, 2.0]}, "upper": {"robin": [0.3, 0.6, 0.1]}}
 MIXED = {"lower": {"robin": [1.0, -0.5, 2.0]}, "upper": {"value": 0.2}}
-FREE, ONE_FREE = {"lower": "free-slip", "upper": "free-slip"}, {"lower": "no-slip", "upper": "free-slip"}
+FREE, ONE_MOVES = {"lower": "free-slip", "upper": "free-slip"}, {"lower": {"moving": 0.4}, "upper": "free-slip"}
 TEXT = [
     "dt(u) = nu*lap(u) - u@grad(u) - grad(p) + 0.5*b*up + cause(wave, grad(b*b)/3)",
     "dt(b) = cause(spread, nu*lap(b)) - div(b*u) + sin(x)*b + explicit(dy(b)) + b*dy(b) + 0.1*t - u.up",
@@ -37,7 +37,8 @@ ROWS = {
         [9, 8], [3.0, 1.5], "imexrk3", 1, {"velocity": [0.5, 0.0], "c": [0.4]},
     ),
     "boussinesq": (
-        {"viscosity": 0.05, "diffusivity": 0.03, "buoyancy_frequency": 1.5}, {"buoyancy": SLOPES, "velocity": ONE_FREE},
+        {"viscosity": 0.05, "diffusivity": 0.03, "buoyancy_frequency": 1.5},
+        {"buoyancy": SLOPES, "velocity": ONE_MOVES},
         [8, 9], [3.0, 1.5], "sbdf3",
     ),
     "mhd": (
@@ -46,13 +47,14 @@ ROWS = {
     ),
     "oldroyd-b": (
         {"viscosity": 0.05, "polymer_viscosity": 0.5, "relaxation_time": 1.0, "stress_diffusivity": 0.02},
-        {"stress": MIXED}, [8, 9], [3.0, 1.5], "etdrk2",
+        {"stress": MIXED, "velocity": ONE_MOVES}, [8, 9], [3.0, 1.5], "etdrk2",
     ),
     "allen-cahn": ({"wall_width": 0.2}, {"u": VALUES}, [12], [1.5], "etdrk4"),
     "fisher-kpp": ({}, {"u": MIXED}, [9], [1.5], "etdrk3"),
     "gray-scott": ({}, {"u": VALUES, "v": SLOPES}, [8], [1.5], "imexrk2"),
     "brusselator": ({}, {"u": MIXED, "v": SLOPES}, [11], [1.5], "cnab2"),
-    "keller-segel": ({}, {"cells": VALUES, "signal": SLOPES}, [10], [1.5], "krogstad4"),
+    "keller-segel, slopes": ({}, {"cells": SLOPES, "signal": SLOPES}, [5, 4, 9], [3.0, 2.0, 1.5], "krogstad4"),
+    "keller-segel, one mixture": ({}, {"cells": SLOPES, "signal": MIXED}, [7, 9], [3.0, 1.5], "etdrk2"),
     "written": (
         {"write": TEXT, "fields": {"u": "vector", "b": "scalar"}, "unknowns": {"p": "scalar"},
          "parameters": {"nu": 0.05}},

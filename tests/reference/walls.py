@@ -50,8 +50,8 @@ class Rest:
 
     Args:
         layer: the layer.
-        parts: `fields`, linear in fields; `products`; `across` and `others`, products of which ∂/∂z belongs to it, and
-            which are 0 at the walls, or may not be.
+        parts: `fields`, linear in fields; `products`; `across`, products of which ∂/∂z belongs to it; and `ends`, what
+            the values of these at the walls add to it, by the walls at which conditions give them.
     """
 
     __array_ufunc__ = None
@@ -66,51 +66,89 @@ class Rest:
     def __rmul__(self, number):
         return Rest(self.layer, {key: number * c for key, c in self.parts.items()})
 
-    def operated(self, symbol, at_walls):
+    def operated(self, symbol, ends):
         found = Rest(self.layer, {})
         for (*along, up), number in symbol.terms.items():
             for key, c in self.parts.items():
-                if up and key != "fields" and (up > 1 or key != "products"):
-                    raise NotKnown("a second derivative of a product across the walls")
+                if up and key != "fields" and (up > 1 or key != "products" or ends is None):
+                    raise NotKnown("a second derivative of a product across the walls, or one of a function")
                 left = up and key == "products"  # to the tests
                 moved = self.layer.derivative(c, (*along, 0 if left else up))
-                found += Rest(self.layer, {at_walls if left else key: number * moved})
+                found += Rest(self.layer, {"across" if left else key: number * moved})
+                if left:
+                    at_ends = [self.layer.derivative(one, (*along, 0)) for one in ends.added(self.layer)]
+                    found += Rest(self.layer, {("ends", ends.given): number * np.array(at_ends)})
         return found
 
     def values(self):
-        if self.parts.keys() & {"across", "others"}:
+        if any(key not in ("fields", "products") for key in self.parts):
             raise NotKnown("a product of a derivative of a product")
         return sum((self.layer.at_points(c) for c in self.parts.values()), start=0.0)
 
     def tested(self, vanish):
-        """Coefficients that are tested: −⟨product ∂(test)/∂z⟩, or the slope of the polynomials that are kept."""
-        layer, up = self.layer, (*(0,) * (self.layer.dimensions - 1), 1)
-        plain = [c for key, c in self.parts.items() if key in ("fields", "products")]
-        across = [
-            layer.weakly(c) if key == "across" or vanish else layer.derivative(c, up)
-            for key, c in self.parts.items() if key in ("across", "others")
-        ]  # fmt: skip
-        return sum([*plain, *across], start=0.0)
+        """⟨P_n · it⟩, the derivatives of products as −⟨product ∂P_n/∂z⟩ and what comes of the walls.
+
+        Args:
+            vanish: for each wall whether all tests are 0 there.
+        """
+        total = sum((c for key, c in self.parts.items() if key in ("fields", "products")), start=0.0)
+        for key, c in self.parts.items():
+            if key == "across":
+                total = total + self.layer.weakly(c)
+            elif isinstance(key, tuple):
+                total = total + c[0 if np.all(np.logical_or(key[1], vanish)) else 1]
+        return total
+
+
+class Ends:
+    """Values at the lower and at the upper wall, `(2, *along)` of points.
+
+    Args:
+        by_conditions: with slopes that walls give in the place of those that the fields have.
+        own: as the fields have them.
+        given: for each wall whether the first are what conditions give.
+    """
+
+    def __init__(self, by_conditions, own, given):
+        self.by_conditions, self.own, self.given = np.real(by_conditions), np.real(own), tuple(given)
+
+    def __add__(self, other):
+        pairs = zip(self.given, other.given, strict=True)
+        return Ends(self.by_conditions + other.by_conditions, self.own + other.own, [a and b for a, b in pairs])
+
+    def __mul__(self, other):
+        pairs = zip(self.given, other.given, strict=True)
+        return Ends(self.by_conditions * other.by_conditions, self.own * other.own, [a or b for a, b in pairs])
+
+    def scaled(self, number):
+        return Ends(number * self.by_conditions, number * self.own, self.given)
+
+    def added(self, layer):
+        """What both add to ⟨P_n ∂/∂z⟩: [P_n · value]/H."""
+        for below, above in (self.by_conditions, self.own):
+            yield layer.through_walls(below, above)
 
 
 class Between(Value):
     """As `Value`; symbols are polynomials in derivatives, coefficients a `Rest`."""
 
-    is_zero = False  # at the walls, as a product with a velocity across them
+    products_at_walls = None  # `Ends` of what is known at the points alone
 
-    def marked(self, is_zero):
-        self.is_zero = is_zero
+    def ends(self):
+        """Values at the walls; None where they are not known."""
+        shape = (2, *self.of.box.along)
+        if self.modes is not None or (self.points is not None and self.products_at_walls is None):
+            return None
+        found = Ends(np.full(shape, self.number), np.full(shape, self.number), [not self.number] * 2)
+        found = found if self.points is None else found + self.products_at_walls
+        for (_, _, name), symbol in self.linear.items():
+            for powers, number in symbol.terms.items():
+                found = found + self.of.at_walls(name, powers).scaled(number)
+        return found
+
+    def with_ends(self, ends):
+        self.products_at_walls = ends
         return self
-
-    @property
-    def crosses(self):
-        """Whether it is such a velocity, or a product with one."""
-        if self.number or self.points is not None or self.modes is not None:
-            return self.is_zero and not self.number
-        return bool(self.linear) and all(
-            name in self.of.upward and not any(powers[-1] for powers in symbol.terms)
-            for (_, _, name), symbol in self.linear.items()
-        )
 
     def at_points(self):
         if self.is_number:
@@ -134,21 +172,32 @@ class Between(Value):
         return sum(self.rest().parts.values(), start=self.of_fields() + np.where(self.of.box.mean_mode, self.number, 0))
 
     def __add__(self, other):
-        held = [one for one in (self, other) if not one.is_number or one.number]
-        return super().__add__(other).marked(bool(held) and all(one.crosses for one in held))
+        held = [one.products_at_walls for one in (self, other) if one.points is not None]
+        return super().__add__(other).with_ends(None if None in held or not held else sum(held[1:], start=held[0]))
 
     def scaled(self, factor, timed=False):
-        return super().scaled(factor, timed).marked(self.is_zero)
+        own = self.products_at_walls
+        return super().scaled(factor, timed).with_ends(None if own is None else own.scaled(factor))
+
+    def varying(self):
+        return super().varying().with_ends(self.products_at_walls)
+
+    def named(self, cause):
+        return super().named(cause).with_ends(self.products_at_walls)
 
     def __mul__(self, other):
-        return super().__mul__(other).marked(self.crosses or other.crosses)
+        found = super().__mul__(other)
+        if found.linear or found.is_number or self.number or other.number:  # put together of others
+            return found
+        one, two = self.ends(), other.ends()
+        return found.with_ends(None if one is None or two is None else one * two)
 
     def operated(self, symbol, real=True):
         linear = {key: symbol * old for key, old in self.linear.items()}
         constant = symbol.terms.get((0,) * self.of.box.dimensions, 0.0)
         is_held = self.modes is not None or self.points is not None
-        rest = self.rest().operated(symbol, "across" if self.crosses else "others") if is_held else None
-        return Between(self.of, constant * self.number, linear, rest, None, True, self.timed).marked(self.is_zero)
+        rest = self.rest().operated(symbol, self.products_at_walls) if is_held else None
+        return Between(self.of, constant * self.number, linear, rest, None, True, self.timed)
 
     def explicit(self):
         rest = self.rest() + Rest(self.of.box, {"fields": self.of_fields()} if self.linear else {})
@@ -221,8 +270,17 @@ class Walled(System):
 
     def place(self, fields, t):
         found = Place(self.box, dict(zip(self.names, self.whole(fields), strict=True)), t, Between)
-        found.upward = self.upward
+        found.at_walls = lambda name, powers: self.at_walls(found.fields[name], name, powers)
         return found
+
+    def at_walls(self, c, name, powers):
+        """A derivative of a component at the walls, as conditions give it, and as it is."""
+        own = np.array([self.box.at_end(self.box.derivative(c, powers), end) for end in self.box.ends])
+        by_conditions, given = own.copy(), [name in self.upward and not powers[-1]] * 2
+        for wall, condition in enumerate(self.tests[name.partition(".")[0]].conditions):
+            if powers[-1] == 1 and not any(powers[:-1]) and "slope" in condition:
+                by_conditions[wall], given[wall] = condition["slope"], True
+        return Ends(np.where(given[0], 0.0, by_conditions) if name in self.upward else by_conditions, own, given)
 
     def whole(self, fields):
         return np.concatenate([self.tests[name].lifted(fields[self.mine(name)]) for name in self.fields])
@@ -302,7 +360,7 @@ class Walled(System):
     def nonlinear(self, fields, t):
         found = np.zeros_like(self.nothing)
         for i, (part, value) in enumerate(zip(self.names, self.change(fields, t), strict=True)):
-            vanish = self.tests[part.partition(".")[0]].vanish
+            vanish = self.tests[part.partition(".")[0]].vanish_at
             found[i] = value.rest().tested(vanish) + np.where(self.box.mean_mode, value.number, 0)
         return self.nearest(found) + self.in_nonlinear(fields, {**self.rates, **self.others})
 

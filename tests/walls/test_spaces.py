@@ -49,7 +49,9 @@ def space_of(grid, of):
     if grid.dimensions == 2:
         sides = (Rigid(side.velocity[:1]) if isinstance(side, Rigid) else side for side in of)
         of = walls.Walls(*sides, mean=None if of.mean is None else of.mean[:1])
-    return sw.equations.NavierStokes(grid, 0.1, walls={"velocity": of}).space("velocity")
+    forcing = None if of.mean is None else sw.forcing.FlowRate((*of.mean, 0.0))
+    flow = sw.equations.NavierStokes(grid, 0.1, walls={"velocity": of}, forcing=forcing)
+    return flow.space("velocity")
 
 
 @pytest.mark.slow
@@ -95,6 +97,23 @@ def _at(space, c, z):
     weights = np.where(np.arange(len(along)) > 0, 2, 1)
     ends = legendre.values(c.shape[-1], np.array([2 * z / space.height - 1]))[0]
     return float(np.real(np.sum(weights * along * (np.asarray(c[0]) @ ends))))
+
+
+def test_noise_of_a_velocity(make_grid):
+    """Random modes of the amplitude that is given, on the profile at rest; none without an equation."""
+    grid = grid_of(make_grid, 2)
+    flow = sw.equations.NavierStokes(grid, 0.1, walls={"velocity": walls.Moving(0.5, 1.0)})
+    noise, still = (sw.initial.Noise(amplitude=a).for_equation(flow, "velocity") for a in (0.3, 0.0))
+    u, profile = (start(grid, flow.fields["velocity"], key=jax.random.key(1)) for start in (noise, still))
+    space = flow.space("velocity")
+    assert float(jnp.sum(space.mean((u - profile) ** 2))) == pytest.approx(0.09)
+    np.testing.assert_allclose(space.inverse(space.forward(u)), u, atol=1e-12)
+    rest = sw.initial.Conduction().for_equation(flow, "velocity")
+    np.testing.assert_allclose(profile, rest(grid, space.field), atol=1e-14)
+    with pytest.raises(ValueError, match="gives the modes, for_equation"):
+        sw.initial.Noise()(grid, flow.fields["velocity"], key=jax.random.key(1))
+    with pytest.raises(ValueError, match=r"background 1\.0 of velocity, a field without divergence"):
+        sw.initial.Noise(background=1.0).check(flow, "velocity")
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])

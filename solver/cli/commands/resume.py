@@ -72,8 +72,9 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
 
 def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
     """Overrides that every branch needs: its start and its directory."""
+    shifted = [override for override in options.overrides if override.startswith("initial.shift_to_walls")]
     for override in options.overrides:
-        if override.startswith(("initial", "output.directory")):
+        if override.startswith(("initial", "output.directory")) and override not in shifted:
             raise ConfigError(f"{override!r}: a branch starts where {directory.path} stood, in {options.branch}")
     steps = [step_of(path) for path in list_checkpoints(directory.checkpoints)]
     if not steps:
@@ -81,7 +82,7 @@ def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
     step = _newest_to_branch_from(directory) if options.from_step is None else options.from_step
     place = json.dumps(str(directory.path.resolve()), ensure_ascii=False)
     start = f"initial={{ name = 'run', path = {place}, step = {step}, keep_time = true }}"
-    return [start, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]
+    return [start, *shifted, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]
 
 
 def _newest_to_branch_from(directory: RunDirectory) -> int:
