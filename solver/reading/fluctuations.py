@@ -10,7 +10,7 @@ import numpy as np
 from solver.config import nearest
 from solver.walls.legendre import derivative_at_points, gauss_points, height_of, values
 
-SLOPE, SQUARE = "_slope", "_gradient_square"
+SLOPE, SQUARE, PRESSURE, VISCOSITY = "_slope", "_gradient_square", "pressure", "viscosity"
 WALLS = ("lower", "upper")
 
 
@@ -23,14 +23,17 @@ def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "vel
         kinetic_energy       ½⟨u_i'u_i'⟩
         production           −⟨u_i'w'⟩ ∂U_i/∂z
         transport            −∂/∂z ½⟨w'u_i'u_i'⟩
+        pressure_transport   −∂/∂z ⟨w'p'⟩, where the pressure p was recorded
         viscous_diffusion    ν ∂²/∂z² ½⟨u_i'u_i'⟩
         dissipation          ν⟨∂_j u_i' ∂_j u_i'⟩
-        rest                 dissipation less the three before it: −∂⟨w'p'⟩/∂z, buoyancy, forces, ∂/∂t
+        rest                 dissipation less the terms before it: buoyancy, forces, ∂/∂t
+
+    and `pressure_strain_ij`, ⟨p'(∂_j u_i' + ∂_i u_j')⟩, which moves energy from one component to others.
 
     Args:
         profiles: dataset of one window, `run.statistics["vertical-profiles"].isel(t=-1)`, or of the mean of several; or
             of a single time, `run.records["vertical-profiles"].isel(t=-1)`.
-        viscosity: ν [length²/time]; without it the budget is left out.
+        viscosity: ν [length²/time]; by default the number that was recorded. Without it the budget is left out.
         vector: the velocity u.
 
     Returns:
@@ -44,9 +47,12 @@ def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "vel
     axis = _axis(profiles)
     z = np.asarray(profiles[axis])
     made = fluctuations({str(name): np.asarray(column) for name, column in profiles.data_vars.items()})
-    means = {name: made[name] for name in components_of(profiles)}
+    if viscosity is None and VISCOSITY in profiles:
+        viscosity = float(profiles[VISCOSITY])
     if viscosity is not None:
-        made |= _energy_budget(profiles, vector, means, made, z, viscosity)
+        made |= energy_budget(
+            {str(n): np.asarray(column) for n, column in profiles.items()}, made, z, viscosity, vector
+        )
     kept = {name: ((axis,), column, _about(profiles, name)) for name, column in made.items()}
     return type(profiles)(kept, {axis: profiles[axis]})
 
@@ -72,29 +78,50 @@ def fluctuations(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return made
 
 
-def _energy_budget(
-    profiles: Any, vector: str, means: dict[str, np.ndarray], made: dict[str, np.ndarray], z: np.ndarray, nu: float
+def energy_budget(
+    columns: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], z: np.ndarray, nu: float, vector: str
 ) -> dict[str, np.ndarray]:
-    """Terms of the budget of ½⟨u_i'u_i'⟩."""
-    u = [name for name in means if name in {f"{vector}_{axis}" for axis in "xyz"}]
+    """Terms of the budget of ½⟨u_i'u_i'⟩ and the pressure–strain correlation, as of `turbulence`.
+
+    Args:
+        columns: columns of `[output.vertical-profiles]`.
+        made: result of `fluctuations` of them.
+        z: places of the planes.
+        nu: ν.
+        vector: the velocity u.
+    """
+    names = components_of(columns)
+    u = [name for name in names if name in {f"{vector}_{axis}" for axis in "xyz"}]
     if not u:
-        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in means})}")
-    w = u[-1]
+        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in names})}")
+    w, slopes = u[-1], {a: columns[f"{a}{SLOPE}"] for a in u}
     across = lambda a: made[f"{a}_{w}"]  # noqa: E731
     energy = np.sum([made[f"{a}_{a}"] for a in u], axis=0) / 2
-    square = 2 * energy + sum(means[a] ** 2 for a in u)
-    flux = np.asarray(profiles[f"{vector}_transport"]) - means[w] * square / 2
-    flux = flux - np.sum([means[a] * across(a) for a in u], axis=0)
-    slopes = {a: np.asarray(profiles[f"{a}{SLOPE}"]) for a in u}
-    of_mean = sum(slope**2 for slope in slopes.values())
-    budget = {
+    square = 2 * energy + sum(made[a] ** 2 for a in u)
+    flux = columns[f"{vector}_transport"] - made[w] * square / 2
+    flux = flux - np.sum([made[a] * across(a) for a in u], axis=0)
+    gained = {
         "production": -sum(across(a) * slopes[a] for a in u),
         "transport": -derivative(flux, z),
         "viscous_diffusion": nu * derivative(derivative(energy, z), z),
-        "dissipation": nu * (np.asarray(profiles[f"{vector}{SQUARE}"]) - of_mean),
     }
-    gained = budget["production"] + budget["transport"] + budget["viscous_diffusion"]
-    return {"kinetic_energy": energy, **budget, "rest": budget["dissipation"] - gained}
+    if PRESSURE in names:
+        gained["pressure_transport"] = -derivative(made[f"{w}_{PRESSURE}"], z)
+    lost = nu * (columns[f"{vector}{SQUARE}"] - sum(slope**2 for slope in slopes.values()))
+    rest = {"dissipation": lost, "rest": lost - sum(gained.values())}
+    return {"kinetic_energy": energy, **gained, **rest, **_pressure_strain(columns, made, u)}
+
+
+def _pressure_strain(
+    columns: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], u: list[str]
+) -> dict[str, np.ndarray]:
+    """⟨p'(∂_j u_i' + ∂_i u_j')⟩ by column; empty without a pressure. Means vary across the planes alone."""
+    slopes = {a[-1]: columns[f"{a}{SLOPE}"] for a in u}
+    zero, upward = np.zeros_like(slopes[u[-1][-1]]), u[-1][-1]
+    strain = lambda i, j: sum(slopes[a] if b == upward else zero for a, b in ((i, j), (j, i)))  # noqa: E731
+    pairs = [(i, j) for i in slopes for j in slopes if f"{PRESSURE}_strain_{i}{j}" in columns]
+    of = {pair: columns[f"{PRESSURE}_strain_{''.join(pair)}"] - made[PRESSURE] * strain(*pair) for pair in pairs}
+    return {f"{PRESSURE}_strain_{i}{j}": values for (i, j), values in of.items()}
 
 
 def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> Any:
