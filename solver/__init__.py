@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         open_run as open_run,
         to_xarray as to_xarray,
         turbulence as turbulence,
+        two_point_correlations as two_point_correlations,
         wall_units as wall_units,
     )
     from solver.spaces import Space as Space

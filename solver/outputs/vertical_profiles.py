@@ -14,10 +14,17 @@ from solver.diagnostics import plane_mean
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.derived import kinematic_viscosity, space_of_vector
 from solver.dynamics.pressure import PRESSURE, Pressure
-from solver.io import Axis, Column, RecordsLayout
+from solver.io import Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.outputs.vectors import AXES, component_names, vector_prefixes, vectors_at_points
+from solver.outputs.vectors import (
+    AXES,
+    component_names,
+    components_by_height,
+    heights,
+    real_fields,
+    vectors_at_points,
+)
 
 VISCOSITY = "viscosity"
 
@@ -45,21 +52,16 @@ class VerticalProfiles(Records):
     name: ClassVar[str] = "vertical-profiles"
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
-        grid = equation.grid
-        if grid.dimensions == 1:
-            raise ValueError("output vertical-profiles: one dimension; two or three are needed")
-        if not _fields(equation):
-            raise ValueError(f"output vertical-profiles: {equation.name} has no real field; one is needed")
-        axis, columns = AXES[grid.dimensions - 1], [*_columns(equation, self._pressure(equation))]
+        components_by_height(equation, self.name)
+        columns, (axis, places) = [*_columns(equation, self._pressure(equation))], heights(equation.grid)
         names = [name for name, _, _ in columns]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"output vertical-profiles: two columns {twice!r}; other names of fields are needed")
-        axes = {axis: Axis(grid.coordinates()[-1].ravel(), "length", "distance from the lower wall" * bool(grid.walls))}
         made = {name: Column((axis,), units, text) for name, units, text in columns}
         if _viscosity(equation) is not None and VISCOSITY not in made:
             made[VISCOSITY] = Column((), "length^2/time", "kinematic viscosity")
-        return RecordsLayout(axes, made)
+        return RecordsLayout({axis: places}, made)
 
     def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         vectors = equation.report.vectors(fields)
@@ -102,10 +104,7 @@ def _viscosity(equation: AnyEquation) -> Any:
 
 
 def _fields(equation: AnyEquation) -> dict[str, str]:
-    """Units of the real fields, and of the vectors of the report that are no fields, by name."""
-    fields = {name: field.units for name, field in equation.fields.items() if field.real}
-    vectors = vector_prefixes(equation, "vertical-profiles", needed=False)
-    return {**dict.fromkeys(vectors, "length/time"), **fields}
+    return real_fields(equation, VerticalProfiles.name)
 
 
 def _is_vector(equation: AnyEquation, name: str) -> bool:

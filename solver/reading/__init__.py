@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.reading.correlations import two_point_correlations as two_point_correlations
     from solver.reading.ensemble import (
         MemberSeries as MemberSeries,
         member_rows as member_rows,
