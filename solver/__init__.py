@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import (
+        boundary_layers as boundary_layers,
         mean_with_error as mean_with_error,
         open_run as open_run,
         to_xarray as to_xarray,

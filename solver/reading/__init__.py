@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         read_members as read_members,
     )
     from solver.reading.fluctuations import (
+        boundary_layers as boundary_layers,
         mean_with_error as mean_with_error,
         turbulence as turbulence,
         wall_units as wall_units,

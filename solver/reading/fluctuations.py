@@ -155,12 +155,77 @@ def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> An
     return type(profiles)(made, {"wall": list(WALLS), axis: profiles[axis]})
 
 
-def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
-    _height(z)
+def boundary_layers(profiles: Any, vector: str = "velocity") -> Any:
+    """Thicknesses of the boundary layers at both walls, of each scalar T and of a velocity u.
+
+        T_slope_thickness    |T(wall) − T(H/2)| / |∂T/∂z| at the wall, T the mean over planes and time
+        T_rms_thickness      distance from the wall of the largest ⟨T'²⟩ in its half of the layer
+        u_slope_thickness    largest u'_h in its half / ∂u'_h/∂z at the wall, u'_h² = ⟨u'² + v'²⟩ along the walls
+        u_rms_thickness      distance from the wall of this largest u'_h
+
+    Args:
+        profiles: as of `turbulence`, between walls.
+        vector: the velocity u.
+
+    Returns:
+        A dataset along `wall`, lower and upper [length], of the polynomials through the points. A mean without a slope
+        at the wall has no thickness by slope: NaN.
+
+    Raises:
+        KeyError: no such vector was recorded.
+        ValueError: the points are not those between walls.
+
+    Source: Scheel, Kim & White, J. Fluid Mech. 711 (2012) 281 (slope and r.m.s. thicknesses).
+    """
+    axis = _axis(profiles)
+    z, names = np.asarray(profiles[axis]), components_of(profiles)
+    height = _height(z)
+    made = fluctuations({str(name): np.asarray(column) for name, column in profiles.data_vars.items()})
+    u = [name for name in names if name in {f"{vector}_{axis}" for axis in "xyz"}]
+    if not u:
+        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in names})}")
+    scalars = [name for name in names if name not in u and name != PRESSURE]
+    found = {}
+    for name in scalars:
+        slopes = at_walls(np.asarray(profiles[f"{name}{SLOPE}"]), z)
+        apart = np.abs(at_walls(made[name], z) - _at(made[name], z, np.array([0.5 * height]))[0])
+        found[f"{name}_slope_thickness"] = np.divide(apart, np.abs(slopes), out=np.full(2, np.nan), where=slopes != 0)
+        found[f"{name}_rms_thickness"] = _largest(made[f"{name}_{name}"], z)[0]
+    along = np.sum([made[f"{name}_{name}"] for name in u[:-1]], axis=0)
+    places, largest = _largest(along, z)
+    bend = at_walls(derivative(derivative(along, z), z), z)  # of a square that is 0 at the wall with its slope
+    steep = np.sqrt(np.maximum(0.5 * bend, 0))
+    found[f"{vector}_slope_thickness"] = np.divide(np.sqrt(largest), steep, out=np.full(2, np.nan), where=steep > 0)
+    found[f"{vector}_rms_thickness"] = places
+    about = {name: {"long_name": name.replace("_", " "), "units": "length"} for name in found}
+    return type(profiles)({name: (("wall",), v, about[name]) for name, v in found.items()}, {"wall": list(WALLS)})
+
+
+def _largest(profile: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distance from each wall of the largest value in its half of the layer, and this value."""
+    distance = np.linspace(0, 0.5 * _height(z), FINE)
+    places, values_there = [], []
+    for at in (distance, _height(z) - distance):
+        values_at = _at(profile, z, at)
+        i = int(np.clip(np.argmax(values_at), 1, FINE - 2))
+        before, here, after = values_at[i - 1 : i + 2]
+        bend = before - 2 * here + after
+        shift = float(np.clip(0.5 * (before - after) / bend, -1, 1)) if bend < 0 else float(np.argmax(values_at) - i)
+        places.append(distance[1] * (i + shift))
+        values_there.append(here - 0.25 * (before - after) * shift if bend < 0 else values_at.max())
+    return np.asarray(places), np.asarray(values_there)
+
+
+def _at(profile: np.ndarray, z: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Values at any places of the polynomial through a profile at Gauss–Legendre points."""
     points, weights = gauss_points(len(z))
     coefficients = (np.asarray(profile) * weights) @ values(len(z), points)
-    return np.asarray(coefficients @ values(len(z), np.array([-1.0, 1.0])).T)
+    return np.asarray(coefficients @ values(len(z), 2 * places / _height(z) - 1).T)
+
+
+def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
+    return _at(profile, z, np.array([0.0, _height(z)]))
 
 
 def derivative(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -207,6 +272,7 @@ def mean_with_error(t: Any, values_at_t: Any, after: float = 0.0) -> tuple[float
 
 
 FEWEST_BLOCKS = 16
+FINE = 2001  # places in half of a layer, between which a largest value is that of a parabola
 
 
 def _axis(profiles: Any) -> str:

@@ -13,6 +13,7 @@ from solver.pictures import Recorded, View, records_figure
 from solver.pictures.style import style
 from solver.reading.fluctuations import at_walls, derivative
 from solver.steppers import Krogstad4
+from solver.walls.legendre import gauss_points
 
 NU = 0.1
 
@@ -151,6 +152,30 @@ def test_wall_units_of_a_shear(run):
         sw.turbulence(opened.records["vertical-profiles"])
     with pytest.raises(KeyError, match="'wind' was not recorded"):
         sw.turbulence(opened.records["vertical-profiles"].isel(t=0), NU, vector="wind")
+
+
+def test_boundary_layers_of_known_profiles():
+    """T = ½ + ½(1 − 2z)⁷; T'² and u'² are squares of z(1 − z)³ and z(1 − z)⁵, largest at 1/4 and 1/6 of the height."""
+    xarray = pytest.importorskip("xarray")
+    height = 2.0
+    points, _ = gauss_points(33)
+    z = 0.5 * height * (1 + points)
+    x = z / height
+    mean, slope = 0.5 + 0.5 * (1 - 2 * x) ** 7, -7 * (1 - 2 * x) ** 6 / height
+    columns = {name: 0 * z for a in "xz" for name in (f"velocity_{a}", f"velocity_{a}_slope")}
+    columns |= {f"velocity_{a}_velocity_{a}_velocity_{a}": 0 * z for a in "xz"}
+    columns |= {"velocity_x_velocity_x": (x * (1 - x) ** 5) ** 2, "velocity_z_velocity_z": 0 * z}
+    columns |= {"dye": mean, "dye_slope": slope, "dye_dye": mean**2 + (x * (1 - x) ** 3) ** 2, "dye_dye_dye": mean**3}
+    made = sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}))
+    np.testing.assert_allclose(made["dye_slope_thickness"], height / 14)
+    lower = made.sel(wall="lower")
+    assert float(lower["dye_rms_thickness"]) == pytest.approx(height / 4, abs=1e-6)
+    assert float(lower["velocity_rms_thickness"]) == pytest.approx(height / 6, abs=1e-6)
+    assert float(lower["velocity_slope_thickness"]) == pytest.approx(height * (1 / 6) * (5 / 6) ** 5, rel=1e-9)
+    upper = made.sel(wall="upper")  # where both grow up to the middle, and u' has no slope
+    assert float(upper["dye_rms_thickness"]) == pytest.approx(height / 2, abs=1e-3)
+    with pytest.raises(KeyError, match="'wind' was not recorded"):
+        sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}), vector="wind")
 
 
 def test_the_error_of_a_mean_counts_correlation():
