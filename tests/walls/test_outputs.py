@@ -101,11 +101,11 @@ def test_every_output_is_written_or_refused_in_one_line(make_grid):
     of_modes = {name for name, text in refused.items() if text.endswith("Fourier modes of a periodic box are needed")}
     assert of_modes == {
         "correlations", "cospectra", "domain-length", "elsasser", "helicity", "line-spectra", "modes", "plane-spectra",
-        "scales", "spectra", "structure-functions", "transfer", "wave-vortex", "well",
+        "scales", "spectra", "structure-functions", "transfer", "wave-vortex",
     }  # fmt: skip
     assert "points that count alike are needed" in refused["pdfs"]
     assert "output.statistics.of: output spectra: field velocity is of Stokes modes" in refused["statistics"]
-    assert refused.keys() - of_modes == {"pdfs", "statistics", "points", "profile", "virial"}
+    assert refused.keys() - of_modes == {"pdfs", "statistics", "points", "profile", "virial", "well"}
 
 
 @pytest.mark.parametrize("name", ["random-phase", "gaussian-random", "vortex-ring", "vortex-tubes"])
