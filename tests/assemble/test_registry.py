@@ -164,6 +164,7 @@ def test_records_of_outputs_that_are_not_imported_are_verified(tmp_path, capsys)
     assert "DAMAGED own-record.h5" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_contents_of_the_file_are_other_physics(case, tmp_path, capsys):
     assert main(["run", str(case), "time.end=0.5"]) == 0
     (tmp_path / "own.py").write_text(OWN.replace("-self.c", "-2 * self.c"))
@@ -296,6 +297,7 @@ def test_unknown_names(capsys):
     assert said(capsys, "list", "equation")[0] == 2
 
 
+@pytest.mark.slow
 def test_the_schema_accepts_our_run_files_and_refuses_misspelt_ones(capsys):
     jsonschema = pytest.importorskip("jsonschema")
     assert main(["schema"]) == 0
@@ -340,6 +342,7 @@ def test_a_velocity_that_is_rounded_to_the_box_is_said(tmp_path, capsys):
     assert f"note 1:      {line}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_grid_that_no_memory_holds_is_refused_and_leaves_no_directory(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("solver.cli.job.machine_memory", lambda: 24 * 2**30)
     code, [line] = said(

@@ -179,6 +179,7 @@ def test_a_plan_that_cannot_be_read_is_said(case, tmp_path, monkeypatch, capsys)
     assert "plan.json: the plan that the run keeps cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_script_that_goes_on_with_another_text_is_refused(tmp_path):
     grid, stepper = sw.Grid((16,), mesh=sw.device_mesh([0])), sw.steppers.IFRK4()
 
@@ -193,6 +194,7 @@ def test_a_script_that_goes_on_with_another_text_is_refused(tmp_path):
         run("dt(u) = -2*u*dx(u) + nu*lap(u)", 0.4, resume=True)
 
 
+@pytest.mark.slow
 def test_the_schema_and_describe_know_texts(capsys):
     schema = json_schema(Registry())
     jsonschema.validate(TABLE, schema)

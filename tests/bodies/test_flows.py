@@ -75,6 +75,7 @@ def resistance(n, fraction, published):
     return 1 / mean
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_stokes_flow_through_an_array_of_cylinders():
     """Within 2 %, and of second order in the spacing, where cylinders fill a fifth of the space.
@@ -289,6 +290,7 @@ def test_a_long_run_in_float32_stays_real_and_settles():
     assert np.abs(found["float32"] - found["float64"]).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_plans_count_what_bodies_cost():
     """The rotational form: the trace-free one has no inverse transform to spare."""
     shapes = {2: ((32, 24), (3, 2)), 3: ((24, 24, 24), (6, 3))}

@@ -81,6 +81,7 @@ def spin_in_a_drum(inner, outer, viscosity, inertia, t, points=400):
     return float(np.real((modes * np.exp(rates * t)) @ np.linalg.solve(modes, start))[0] / inner)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_cylinder_that_spins_down_in_a_drum():
     """Second order in the spacing: torque, moment of inertia and the fluid in between."""
@@ -318,6 +319,7 @@ def test_a_branch_goes_on_from_where_the_bodies_are(run_file, tmp_path, capsys):
     assert np.genfromtxt(other / "series.csv", delimiter=",", names=True, skip_header=1)["body_y"][0] == 2.2
 
 
+@pytest.mark.slow
 def test_check_counts_the_transforms_of_the_forces(run_file, capsys):
     assert main(["check", str(run_file)]) == 0
     told = capsys.readouterr().out

@@ -97,6 +97,7 @@ def arrays_of(folder, step):
     return read_checkpoint(folder / "checkpoints" / f"step-{step:08d}")[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_that_is_continued_has_the_same_bits(run_file, whole, tmp_path):
     """A moving body is where time says."""
@@ -126,6 +127,7 @@ def test_the_series_has_forces_and_coefficients(whole):
     assert "disc_force_x [length^3/time^2], disc_force_y [length^3/time^2], disc_torque [length^4/time^2]" in head
 
 
+@pytest.mark.slow
 def test_bodies_count_as_physics_and_are_kept_with_the_run(whole, run_file, capsys):
     [copy] = whole.glob("own-*.py")
     config = read_run_file(whole / "config.toml", copies_only=True)

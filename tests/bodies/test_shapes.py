@@ -107,6 +107,7 @@ def test_a_body_in_a_plane_moves_and_turns_as_it_says():
     np.testing.assert_allclose(v, -0.2 + 0.7 * r[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_in_space_turns_about_the_direction_of_its_rotation():
     spin = np.array([0.3, -0.5, 0.8])
     moving = sw.bodies.Ellipsoid((3.0, 2.5, 2.0), (0.9, 0.4, 0.6), rotation=tuple(spin))

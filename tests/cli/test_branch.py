@@ -100,6 +100,8 @@ def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, caps
     assert newest(first / "other")["values"]["step"]["value"] == 5
 
 
+@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -161,6 +163,7 @@ def accelerated(blown_up, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_last_healthy_checkpoint_is_kept_and_named_after_a_blow_up(accelerated, capsys):
     steps = [int(path.name[5:]) for path in list_checkpoints(accelerated / "accelerated/checkpoints")]
     assert steps[0] == 15

@@ -23,6 +23,7 @@ def check(capsys, *words):
     return code, printed.out, printed.err
 
 
+@pytest.mark.slow
 def test_formulas_say_that_they_are(capsys):
     """4526 MiB of the steps' program and an allowance of 1 word are what was seen before the programs were improved."""
     code, out, _ = check(capsys, TAYLOR_GREEN, "--target", "h200", "--devices", "4")
@@ -36,6 +37,7 @@ def test_formulas_say_that_they_are(capsys):
     assert float(said[1]) == pytest.approx(13.69 * 512**3 / 4 * 8 / 2**30, rel=0.1)  # words of the compiled program
 
 
+@pytest.mark.slow
 def test_devices_without_modes_are_counted_and_a_least_time_is_said(capsys):
     _, out, _ = check(capsys, TAYLOR_GREEN, "--target", "h200", "--devices", "64")
     assert "# idle:         7 of 64 devices hold no modes: 341 rows of ky, 6 to a device, fill 57\n" in out

@@ -141,6 +141,7 @@ def test_a_stop_in_turn_leaves_the_later_members_for_the_next_start(run_file, in
         assert_same_run(folder / name, in_turn / name)
 
 
+@pytest.mark.thorough
 def test_more_members_join_and_another_sweep_does_not(run_file, finished, here, tmp_path):
     folder = tmp_path / "more"
     start = ("run", run_file, "--resume", f"output.directory={folder}")

@@ -76,6 +76,7 @@ def test_memory_is_estimated_within_a_third(case, devices):
     assert estimate.peak_bytes == pytest.approx(used, rel=1 / 3), (estimate.peak_bytes, used)
 
 
+@pytest.mark.slow
 def test_a_plan_touches_no_device(monkeypatch):
     def touched(*arguments, **options):
         raise AssertionError("a device was asked for")
@@ -141,6 +142,7 @@ checkpoints = { every_steps = 3, keep = 2 }
 """
 
 
+@pytest.mark.slow
 def test_the_disk_is_that_of_the_numbers_written(tmp_path, monkeypatch, capsys):
     """21 steps, the last of them shorter: 2.05/0.5 and 21/10 multiples with both ends, four checkpoints at most."""
     monkeypatch.chdir(tmp_path)

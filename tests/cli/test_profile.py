@@ -71,6 +71,7 @@ def test_a_continued_run_is_traced_too(run):
     assert steps_in(events(folder / "profile" / "step-00000007-process-00000.json.gz")) == [8, 9]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_all_steps_but_the_first_can_be_traced(run):
     code, folder, _, _ = run("all", "--profile", "11")
@@ -107,6 +108,8 @@ def test_fewer_steps_than_asked_for_is_said(run):
     assert len(steps_in(events(next((folder / "profile").glob("*.json.gz"))))) >= 1
 
 
+@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_trace_that_cannot_be_written_does_not_stop_the_run(run, monkeypatch):
     def full():
         jax.profiler._stop()

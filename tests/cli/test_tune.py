@@ -44,6 +44,7 @@ def prepare(tried):
     trial.compile_program(tried, mesh)
 
 
+@pytest.mark.slow
 def test_every_split_of_the_grid_is_tried():
     own = Candidate(read(), 8)
     assert [candidate.split for candidate in splits(own)] == ["slab", "pencil 4×2", "pencil 2×4", "pencil 1×8"]
@@ -215,6 +216,7 @@ def test_not_a_number_is_seen(result):
     assert "velocity differs by" in result(changed((0, 0, 0, 1), jnp.nan)).differs(result(), steps=2)
 
 
+@pytest.mark.slow
 def test_padding_is_left_out(result):
     assert result(changed((0, 15, 0, 0), 1.0)).differs(result(), steps=2) == "", "15 rows of ky on 4 devices"
 

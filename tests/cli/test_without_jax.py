@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from solver.cli.arguments import commands
 
 SLOW = {"jax", "jaxlib", "equinox", "jaxtyping", "numpy", "h5py", "matplotlib", "xarray"}
@@ -41,6 +43,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_answers_from_text_import_nothing_slow(tmp_path):
     run = tmp_path / "run"
     (run / "checkpoints" / "step-00000010").mkdir(parents=True)

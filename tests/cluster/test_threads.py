@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from solver.cluster.devices import one_thread_each
 
 REPEATED = """
@@ -24,6 +26,7 @@ print(sum(not np.array_equal(u_hat, first[i % 6]) for i, u_hat in enumerate(othe
 """
 
 
+@pytest.mark.slow
 def test_transforms_are_the_same_each_time():
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     done = subprocess.run([sys.executable, "-c", REPEATED], env=environment, capture_output=True, text=True, check=True)

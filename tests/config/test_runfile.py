@@ -247,6 +247,7 @@ def test_split_step_equations_keep_all_modes_unless_told_otherwise():
         assemble.resolve(demo(*overrides, "equation.coupling=-1"))
 
 
+@pytest.mark.slow
 def test_device_counts_that_work_are_named():
     config = assemble.resolve(
         demo("grid.shape=[48, 32, 40]", "grid.lengths=[1, 1, 1]", "initial={name='random-phase'}")
@@ -256,6 +257,7 @@ def test_device_counts_that_work_are_named():
         assemble.check_device_count(config, 22)
 
 
+@pytest.mark.slow
 def test_devices_chosen_by_themselves_share_the_planes_evenly_where_they_can():
     config = assemble.resolve(demo())
     assert [assemble.preferred_device_count(config, cores) for cores in (1, 2, 3, 7, 8)] == [1, 2, 2, 4, 8]

@@ -145,6 +145,7 @@ def test_a_fault_of_the_whole_has_its_line(data_set, tmp_path, check, change, sa
     assert [line for line in lines if said in line], lines
 
 
+@pytest.mark.slow
 def test_a_data_set_without_faults(ensemble, data_set, check):
     code, lines, last = check(data_set)
     assert (code, lines) == (0, [])

@@ -36,6 +36,7 @@ def test_a_part_has_its_members_alone(run_file, manifest):
     assert [member.number for member in sw.dataset.stream(run_file, part="valid")] == own
 
 
+@pytest.mark.slow
 def test_a_member_that_blows_up_is_drawn_again(run_file):
     """As for the files: the second draw and the third of seed 1 for member 0; a swept value stays, and is left out."""
     draw = "ensemble.draw={ 'initial.energy' = { choice = [0.5, 1.0, 1e30] }, 'random.seed' = 'member' }"

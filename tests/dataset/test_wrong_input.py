@@ -46,6 +46,7 @@ def test_what_is_refused(run_file, overrides, said):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_what_is_left_alone(run_file):
     """Steps, steppers and precision may differ: files have the same times, and are in single precision."""
     sweep = "ensemble.sweep={ 'time.step' = [0.01, 0.005], 'grid.precision' = ['float64', 'float32'] }"

@@ -107,6 +107,7 @@ def test_scales_of_vortices_in_closed_form(make_grid):
     np.testing.assert_allclose(size, 0.75 * np.pi, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_fluid_at_rest_has_no_scales(make_grid):
     grid = make_grid((8, 8), devices=1)
     computed = diagnostics.flow_scales(jnp.zeros((2, *grid.spectral_shape), complex), sw.fft.Transform(grid), 0.1)

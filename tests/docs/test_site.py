@@ -15,9 +15,9 @@ from solver.assemble import Registry
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "site"
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "EXECUTE_TUTORIALS": "false"}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -26,24 +26,16 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_page_is_in_the_contents(site):
+def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(site):
     listed = re.findall(r"\b[\w/]+\.md", (ROOT / "mkdocs.yml").read_text())
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert set(listed) - written == PAGES_MADE
     assert written < set(listed)
     for name in [*listed, *(f"equations/{name}.md" for name in Registry().names("equation"))]:
         assert (site / name).with_suffix(".html").is_file()
-
-
-@pytest.mark.slow
-def test_the_reference_has_what_it_names(site):
-    named = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
-    page = (site / "api.html").read_text()
-    for name in named:
-        assert f'id="{name}' in page, name
-
-
-def test_nothing_is_loaded_from_elsewhere(site):
+    reference = (site / "api.html").read_text()
+    for name in re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE):
+        assert f'id="{name}' in reference, name
     for page in site.rglob("*.html"):
         loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(https?:[^\"]+)", page.read_text())
         assert not loaded, page.name

@@ -38,6 +38,7 @@ def test_every_tutorial_is_in_the_contents_and_tried_here():
     assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py")) == sorted(SMALLER)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SMALLER)
 def test_tutorial_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))

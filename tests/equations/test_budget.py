@@ -53,6 +53,7 @@ def test_random_forcing_is_counted_as_it_acts(make_grid, rms, correlation_time):
     assert float(state.budget["energy_from_viscosity"]) < -1e-3
 
 
+@pytest.mark.thorough
 def test_controlled_steps_and_other_devices_give_the_same_budget(make_grid):
     ends = []
     for devices in (1, 4):
@@ -107,6 +108,7 @@ def test_the_momentum_of_a_wave_decays_as_its_mass_does(make_grid, form):
     assert changes["momentum"] == pytest.approx(2 * changes["mass"], rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_aliased_products_show_in_the_budget(make_grid):
     """Two-thirds conserves energy in its products; without dealiasing they make and lose it."""
     open_by = {}

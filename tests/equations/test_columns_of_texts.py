@@ -90,6 +90,7 @@ def test_linear_terms_that_change_no_energy_have_no_column(lines, fields, change
         np.testing.assert_allclose(found, change, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_columns_are_the_means_that_the_text_says():
     equation, fields = stratified()
     row, values = equation.series(fields, 0.01), equation.to_physical(fields)

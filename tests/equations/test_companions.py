@@ -79,6 +79,8 @@ def exact(end):
 # ---- in Python ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "order"), [("IFRK4", 4), ("ETDRK4", 4), ("SBDF2", 2)])
 def test_tracers_are_moved_to_the_order_of_the_stepper(name, order):
     stepper = getattr(sw.steppers, name)()
@@ -89,6 +91,7 @@ def test_tracers_are_moved_to_the_order_of_the_stepper(name, order):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.35)
 
 
+@pytest.mark.slow
 def test_they_are_on_several_devices_what_they_are_on_one():
     stepper = sw.steppers.ETDRK4()
     found = []
@@ -101,6 +104,7 @@ def test_they_are_on_several_devices_what_they_are_on_one():
     np.testing.assert_allclose(found[0], exact(0.5), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_they_are_differentiated():
     """By ν, which they feel through the field alone."""
     stepper = sw.steppers.IFRK4()
@@ -150,6 +154,7 @@ class Pumped(sw.Equation):
         return jnp.zeros(())
 
 
+@pytest.mark.slow
 def test_they_act_on_the_fields_and_are_told_when_a_step_is_over():
     """u = exp(t²/2) up to where y is put back to zero, after 0.4."""
     stepper = sw.steppers.IFRK4()

@@ -121,6 +121,7 @@ def test_complex_parameters_of_what_is_reported_stand_behind_real_or_imag(make_g
         text(make_grid((8,), devices=1), a=0.1j)
 
 
+@pytest.mark.slow
 def test_parts_of_complex_parameters_in_what_is_reported(make_grid):
     parts = "real(a)*conj(E)*dx(E) + 1j*imag(a)*conj(E)*dx(E)"
     columns = {"whole": "real(a*conj(E)*dx(E))"}
@@ -204,6 +205,7 @@ def test_functions_that_mix_points_are_refused_beside_real_and_complex_fields(ma
         cls(make_grid((16, 12), devices=1)).check()
 
 
+@pytest.mark.slow
 def test_functions_of_a_point_serve_real_and_complex_fields(make_grid):
     text = ["dt(E) = -1j*f(n)*E", "dt(n) = f(n) - g(abs(E), x)"]
     functions = {"f": lambda n: n / (1 + n**2), "g": lambda a, x: a * jnp.cos(x)}

@@ -63,6 +63,7 @@ def test_nonlinearity_against_the_advective_form(make_grid):
     assert abs(transfer) < 1e-14 * float(jnp.sum(weights * jnp.abs(u_hat) * jnp.abs(got)))
 
 
+@pytest.mark.thorough
 def test_taylor_green_against_an_independent_code(make_grid):
     """Values of an independent FFTW solver with the same modes, to the digits it printed; Re is 100."""
     expected = {2.0: {"energy": 0.1090476}, 5.0: {"energy": 0.0739643, "enstrophy": 0.6484036}}

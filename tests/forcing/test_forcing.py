@@ -124,6 +124,7 @@ def test_the_same_forcing_on_any_number_of_devices(make_grid):
         np.testing.assert_allclose(other, ends[0], atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "devices"),
     [(lambda a: ConstantPower(a), 3), (lambda a: OrnsteinUhlenbeck(a, 0.5), 2)],

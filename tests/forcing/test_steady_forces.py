@@ -221,6 +221,7 @@ def test_an_error_of_the_frozen_energy_is_taken_back_in_the_return_time(make_gri
     np.testing.assert_allclose(after / before - 1, (1.1**2 - 1) * np.exp(-1.0 / 0.5), rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_frozen_shells_on_any_devices_and_through_restarts(make_grid, tmp_path):
     ends = []
     for devices in (1, 8):

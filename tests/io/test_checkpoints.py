@@ -71,6 +71,7 @@ def assert_same_bits(run, a, b):
     jax.tree.map(np.testing.assert_array_equal, logical(run, a), logical(run, b))
 
 
+@pytest.mark.thorough
 @pytest.mark.every_case
 @pytest.mark.parametrize("case", ["fuzzy_dark_matter", "kuramoto_sivashinsky", "taylor_green_512"])
 def test_forty_steps_equal_twenty_a_restart_and_twenty(tmp_path, case):

@@ -52,6 +52,7 @@ def test_members_equal_single_runs_and_exchange_among_themselves(members):
     assert computed.sharding.spec[0] == sw.MEMBER
 
 
+@pytest.mark.thorough
 def test_members_differ_in_a_parameter_of_the_nonlinear_term():
     """It goes along with the operation that forms the products, each member's where the member is."""
     grid, alone = (sw.Grid((16, 12), mesh=mesh) for mesh in (sw.device_mesh(members=4), sw.device_mesh([0, 1])))

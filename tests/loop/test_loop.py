@@ -74,6 +74,7 @@ def test_times_are_counted_not_accumulated(flow):
     assert times(flow, end=1.0, step=1 / 3)[-1] == (3, 1.0)  # of which no decimal number is three times as large
 
 
+@pytest.mark.slow
 def test_a_target_within_a_billionth_of_a_step_counts_as_reached(flow):
     seen = times(flow, end=0.3 + 1e-12, step=0.1)
     assert seen[-1][0] == 3
@@ -272,6 +273,7 @@ class Counting(sw.steppers.IMEXRK2):
         return super().coefficients(equation, dt)
 
 
+@pytest.mark.slow
 def test_coefficients_are_kept_while_a_step_stays(make_grid):
     """At the longest step that is allowed; they are worked out once a chunk, and where one ends changes no bit."""
     equation, stepper = Turning(make_grid((8,), devices=1)), Counting()

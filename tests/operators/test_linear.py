@@ -85,6 +85,7 @@ def test_apply_solve_and_exp_agree_with_numpy(make_grid):
     np.testing.assert_allclose(stacked(there_and_back), x[..., 0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_matrices_of_single_precision_stay_in_it(make_grid):
     grid = make_grid((8, 6), devices=1, precision="float32")
     linear = sw.Matrix(waves(grid).entries.astype(np.complex64), ("u", "v"))

@@ -33,6 +33,7 @@ def noise(grid, components=2):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "none"])
 @pytest.mark.parametrize(("shape", "split"), SPLITS, ids=str)

@@ -245,6 +245,7 @@ def test_rows_of_the_series_that_were_changed_or_removed_are_told(tmp_path, caps
         run_until(0.2)
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_the_checkpoint_goes_in_every_output(tmp_path):
     """The run continues from an older checkpoint with another schedule: nothing of the first trajectory is left."""
     folder = tmp_path / "run"
@@ -374,6 +375,7 @@ def stratified(tmp_path):
     return path, np.asarray(u), np.asarray(b)
 
 
+@pytest.mark.slow
 def test_a_vector_is_one_labelled_data_set_with_units(stratified):
     xarray = pytest.importorskip("xarray")
     path, u, b = stratified

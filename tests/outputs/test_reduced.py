@@ -228,6 +228,7 @@ def test_vorticity_q_and_dissipation_of_an_abc_flow(devices):
     np.testing.assert_allclose(made["dissipation"], 2 * 0.3 * (strain**2).sum((0, 1)), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_velocity_that_is_no_field_is_derived(tmp_path):
     """u = (−ψ_y, ψ_x) of ω = ∇²ψ = cos x + cos y: ψ = −ω."""
     grid = sw.Grid((16, 14), mesh=sw.device_mesh(range(2)))

@@ -54,6 +54,7 @@ def figures(monkeypatch):
 # ---- slices -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_each_part_is_drawn_as_what_it_is(sliced, tmp_path, figures):
     paths = list_snapshots(sliced / "slices")
@@ -100,6 +101,8 @@ def test_a_view_chooses_parts(sliced, view, parts):
     assert chosen_parts(read_slices(list_snapshots(sliced / "slices")[0]), view) == parts
 
 
+@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

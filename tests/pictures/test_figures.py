@@ -554,6 +554,7 @@ def test_a_cross_spectrum_is_titled_by_what_it_is_and_quadrature_comes_last(tmp_
     readable(figure)
 
 
+@pytest.mark.slow
 def test_the_legend_of_an_ensemble_is_below_all_panels():
     band = (T, np.sin(T), 0.1 + 0 * T)
     bands = {name: {"viscosity = 0.1": band, "viscosity = 0.2": band} for name in ("energy", "enstrophy", "a", "b")}

@@ -41,12 +41,14 @@ def test_a_film_lasts_some_seconds(count, fps):
     assert frame_rate(count) == fps
 
 
+@pytest.mark.slow
 def test_the_film_of_a_command_lasts_some_seconds(finished, tmp_path):
     assert main(["movie", str(finished), "--field", "vorticity", "--output", str(tmp_path / "film.gif")]) == 0
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames * film.info["duration"] == 4000
 
 
+@pytest.mark.slow
 def test_colours_do_not_change_from_frame_to_frame(finished):
     paths = list_snapshots(finished / "snapshots")
     view = View(field="velocity", component="z")
@@ -77,6 +79,7 @@ def test_frames_are_read_one_at_a_time(finished, monkeypatch):
     assert sorted(set(read)) == [0, 4]
 
 
+@pytest.mark.slow
 def test_an_mp4_has_them_too(finished, tmp_path):
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed")
     target = tmp_path / "film.mp4"
@@ -86,6 +89,7 @@ def test_an_mp4_has_them_too(finished, tmp_path):
     assert seconds == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_line_is_a_moving_curve(line, tmp_path):
     target = tmp_path / "film.gif"
     assert main(["movie", str(line), "--output", str(target), "--dark"]) == 0

@@ -78,6 +78,7 @@ def test_the_mask_is_a_panel_where_it_is_asked_for_or_alone(moving):
         np.testing.assert_allclose(at_points(axis.images[0], (48, 32)), snapshot.values("bodies").T, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_slices_have_it_on_planes_and_not_on_lines(moving, tmp_path, monkeypatch):
     figures = {}
     for module in ("drawn_slices", "drawn_parts"):

@@ -56,6 +56,7 @@ def over_planes(values):
     return np.asarray(values).mean(axis=(0, 1))
 
 
+@pytest.mark.slow
 def test_profiles_are_means_over_planes(run):
     opened, flow, u, dye = run
     first = opened.records["vertical-profiles"].isel(t=0)
@@ -99,6 +100,7 @@ def test_fluctuations_and_their_budget(run):
     np.testing.assert_allclose(made["viscous_diffusion"], curved, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_flux_of_energy_of_fluctuations(make_grid):
     """With a mean across the planes and fluctuations that are skewed; in a periodic box, where points are even."""
     grid = make_grid((16, 12), 2)

@@ -135,6 +135,7 @@ def test_no_link_out_of_a_file_of_slices_is_followed(sliced, tmp_path):
         read_slices(folder)
 
 
+@pytest.mark.slow
 def test_parts_and_fields_may_change_when_a_run_is_resumed(tmp_path, capsys):
     """Each file keeps what was asked for at its time; readers and figures take what there is, and the log says it."""
     table = (

@@ -36,6 +36,7 @@ def test_the_series_follows_when_snapshots_go(finished, tmp_path):
     assert not series.exists()
 
 
+@pytest.mark.slow
 def test_paraview_reads_every_file_of_the_series(finished):
     vtk = pytest.importorskip("vtk", reason="vtk, ParaView's reader, is not installed")
     from vtk.util.numpy_support import vtk_to_numpy

@@ -47,6 +47,7 @@ class Page(HTMLParser):
         return any(text in part for texts in self.texts.values() for part in texts)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_told(finished):
     page = Page(report_page(finished))
     assert page.texts["h1"] == ["A vortex"]
@@ -97,6 +98,7 @@ def test_markup_stays_text(blown_up):
     assert "<script>document" not in text
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(finished):
     page = Page(report_page(finished))
     assert not {"link", "iframe", "object", "embed", "base", "form"} & set(page.tags)
@@ -194,6 +196,7 @@ def test_a_long_series_keeps_its_extremes():
 # ---- several runs -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_beside_each_other(finished, blown_up, empty, running):
     page = Page(comparison_page([finished, running, blown_up, empty]))
     assert page.tags.count("script") == 2
@@ -318,6 +321,7 @@ def test_statistics_that_are_damaged_are_named(sliced, tmp_path):
     assert "Points" in page.texts["h2"]
 
 
+@pytest.mark.slow
 def test_runs_are_compared_in_numbers_and_means(sliced, tmp_path):
     shutil.copytree(sliced, tmp_path / "copy")
     record(tmp_path / "copy", "mine", {}, {"size": ((), "length")}, lambda name, t: t)

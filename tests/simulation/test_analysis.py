@@ -100,6 +100,7 @@ def carry_out(flow, first, folder, *outputs, **options):
     )
 
 
+@pytest.mark.slow
 def test_each_output_is_carried_out_by_its_group(flow, first, tmp_path):
     carry_out(flow, first, tmp_path / "run", Where(every_steps=4), WhereBitsAreKept(every_steps=4))
     apart = [place for place in PLACES if place[0] == "where"]
@@ -188,6 +189,7 @@ def test_a_shared_checkpoint_is_refused(flow, first, tmp_path, monkeypatch):
         carry_out(flow, first, tmp_path / "run", sw.outputs.Checkpoints(layout="shared"))
 
 
+@pytest.mark.slow
 def test_snapshots_have_the_bits_of_pencils_where_slabs_analyse(tmp_path):
     """A transform in slabs has other bits than one in pencils on this grid."""
     pencils = sw.device_mesh(range(4), shape=(2, 2))

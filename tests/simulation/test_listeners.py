@@ -58,6 +58,7 @@ class Ends:
             raise self.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [Enough("enough"), BlowUp("too fast")], ids=str)
 def test_what_a_listener_raises_ends_the_run_with_what_was_written(given, tmp_path, error):
     outputs = [Series(every_steps=1), sw.outputs.Checkpoints(every_steps=2)]

@@ -29,6 +29,7 @@ def same(state, other):
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_its_states_are_those_of_evolve_and_nothing_is_written(simulation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = simulation.start()

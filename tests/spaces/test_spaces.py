@@ -50,6 +50,7 @@ def mirrored():
     return in_mirrored_box(50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cls", "devices"), [(AllenCahnBetweenWalls, 4), (AllenCahnAsText, 1), (AllenCahnAsText, 4)])
 def test_cosine_series_are_those_of_a_mirrored_box(cls, devices, mirrored):
     stepper = sw.steppers.ETDRK4()
@@ -63,6 +64,7 @@ def test_cosine_series_are_those_of_a_mirrored_box(cls, devices, mirrored):
     assert grown == pytest.approx(energy - float(state.energies["energy"]), rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "forcing"),
     [
@@ -78,6 +80,7 @@ def test_forces_that_are_the_same_everywhere_need_no_periodic_box(cls, forcing):
     np.testing.assert_allclose(equation.space("u").means(after.field["u"])[0], jnp.mean(u), rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", [sw.KeepCFL(0.2, max_step=0.05), sw.MeetTolerance(1e-4)])
 def test_steps_that_vary_in_single_precision(control, mirrored):
     stepper = sw.steppers.IFRK3()
@@ -86,6 +89,7 @@ def test_steps_that_vary_in_single_precision(control, mirrored):
     np.testing.assert_allclose(values(equation, after), mirrored, rtol=0, atol=3e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [AllenCahnBetweenWalls, AllenCahnAsText])
 def test_they_are_differentiated(cls):
     stepper = sw.steppers.ETDRK4()
@@ -184,6 +188,7 @@ def test_a_text_is_not_carried_out_in_streamfunctions():
 # ---- streamfunctions ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 4])
 def test_velocities_stored_as_streamfunctions(make_grid, devices):
     """Half of the numbers, and the flow of Navier–Stokes: the transforms are linear, and projection is exact."""
@@ -209,6 +214,7 @@ def test_their_modes_make_no_spectrum_of_energy(make_grid):
         equation.spectra(equation.from_physical({"velocity": random_field(equation.grid)}))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_them_goes_to_other_devices(make_grid, tmp_path):
     stepper = sw.steppers.SBDF2()
     one, four = (FlowByStreamfunction(make_grid((16, 12), devices=n)) for n in (1, 4))

@@ -151,6 +151,7 @@ def test_the_buffers_may_be_used_again_at_once(mesh):
     assert same(before, handed, equation.grid, equation.on_mesh(mesh).grid)
 
 
+@pytest.mark.slow
 def test_sums_of_outputs_go_along():
     equation, stepper, first = flow(SLABS[3])
     listed = sw.outputs.Statistics(of=("spectra",), fields=("velocity",), sample_steps=1)
@@ -175,6 +176,7 @@ def test_parameters_of_the_equation_move_or_are_refused():
         split.on_mesh(LAST[2])
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_one_line():
     equation, _, state = flow(SLABS[2], shape=(12, 10))
     other, *_ = flow(SLABS[2], shape=(12, 12))

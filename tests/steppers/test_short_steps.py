@@ -103,6 +103,7 @@ def test_short_steps_in_ensembles_and_across_checkpoints(make_grid, stepper, tmp
         np.testing.assert_allclose(state.field["velocity"], states[-1].field["velocity"], atol=1e-14)
 
 
+@pytest.mark.slow
 def test_cfl_steps_meet_their_times(make_grid, exact):
     """Outputs just before and just after what CFL steps reach: slivers of all sizes."""
     equation, stepper = burgers(make_grid, "float64"), sw.steppers.SBDF2()

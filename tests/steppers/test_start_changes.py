@@ -71,6 +71,7 @@ def log_of(folder, text):
     return (folder / "out/log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_says_it(tmp_path):
     log = log_of(
         tmp_path,
@@ -81,6 +82,7 @@ def test_the_log_of_a_run_says_it(tmp_path):
     assert log.count("initial field vorticity: 100 % of its mean square is its mean") == 1
 
 
+@pytest.mark.slow
 def test_a_fixed_step_of_a_large_cfl_number_is_said(make_grid):
     """sin y crosses its points, 2π/32 apart, at speeds up to one: the CFL number of a step of 0.5 is 16/2π."""
     grid = make_grid((N, N), 2)
@@ -94,6 +96,7 @@ def test_a_fixed_step_of_a_large_cfl_number_is_said(make_grid):
         list(sw.evolve(flow, stepper, state, end=0.19, step=0.19))
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_says_that_its_step_is_long(tmp_path):
     log = log_of(
         tmp_path,
@@ -130,6 +133,7 @@ def test_modes_that_no_equation_gives_are_said(line, shape, lengths, count):
     )
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_says_how_many(tmp_path):
     log = log_of(
         tmp_path,
@@ -155,6 +159,7 @@ def idle(forcing, values, grid, category=sw.IdleForcing):
 MULTIPLYING = [sw.forcing.ConstantPower(power=0.1), sw.forcing.FrozenShells()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forcing", MULTIPLYING, ids=lambda forcing: forcing.name)
 def test_a_forcing_that_multiplies_nothing_is_told(make_grid, forcing):
     """At rest; with waves of k = 5 alone, whose transform leaves rounding errors in the shells of k = 1 and 2."""
@@ -175,6 +180,7 @@ def test_nothing_is_said_where_there_is_something_to_multiply(make_grid, forcing
     assert not idle(sw.forcing.Kolmogorov(1.0), 0 * values, make_grid((N, N), 2))[2]
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_has_the_forcing_that_puts_in_nothing(tmp_path):
     log = log_of(
         tmp_path,

@@ -30,6 +30,7 @@ def test_states_that_are_kept_are_those_that_are_not(tmp_path):
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["to_0.2", "to_0.4"]
 
 
+@pytest.mark.slow
 def test_a_case_that_was_stopped_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(case_file, "STEPS_BETWEEN", 5)
     monkeypatch.setattr(case_file, "run", stopped_at(0.3))

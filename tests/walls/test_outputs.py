@@ -43,6 +43,7 @@ def gradients(x, z, speed):
     return *along, K**2 * cos * profile, K * sin * slope
 
 
+@pytest.mark.slow
 def test_gradients_are_exact(make_grid):
     flow = flow_of(make_grid, 3, speed=0.5)
     places = flow.grid.coordinates()
@@ -65,6 +66,7 @@ def test_gradients_are_exact(make_grid):
     assert float(largest["speed_max"]) == pytest.approx(np.sqrt(sum(part**2 for part in u)).max())
 
 
+@pytest.mark.slow
 def test_profiles_and_pictures(make_grid, tmp_path):
     """Means over x, and their mean over time; a picture's vorticity is that of the run."""
     flow = flow_of(make_grid, 2, speed=0.5)
@@ -89,6 +91,7 @@ def test_profiles_and_pictures(make_grid, tmp_path):
         np.testing.assert_allclose(made, stored[index], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_every_output_is_written_or_refused_in_one_line(make_grid):
     flow = flow_of(make_grid, 3)
     refused = {}
@@ -116,6 +119,7 @@ def test_starts_of_fourier_modes_are_refused(make_grid, name):
         start(grid, sw.Field(start.ranks[0]))
 
 
+@pytest.mark.slow
 def test_a_coarser_snapshot_is_the_field_at_fewer_points(make_grid):
     """A velocity that the modes of both grids hold, and its vorticity."""
     grid = make_grid((24, 35), 1, lengths=(2.0, 1.0), walls="y")

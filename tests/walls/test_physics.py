@@ -66,6 +66,7 @@ ONSETS = {  # Chandrasekhar (1961), chapter 2; fixed flux: k → 0; rotating, Ta
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONSETS)
 def test_convection_begins_at_the_rayleigh_number_of_linear_theory(make_grid, case):
     critical, k, of, tolerance = ONSETS[case]
@@ -79,6 +80,7 @@ def test_convection_begins_at_the_rayleigh_number_of_linear_theory(make_grid, ca
     assert found == pytest.approx(critical, rel=max(tolerance, 4e-6))
 
 
+@pytest.mark.slow
 def test_the_growing_wave_of_orr_and_sommerfeld(make_grid):
     """Plane Poiseuille flow, Re = 10⁴, α = 1: c = 0.23752649 + 0.00373967i (Orszag, J. Fluid Mech. 50 (1971) 689)."""
     grid = make_grid((4, 95), 1, lengths=(2 * np.pi, 2.0), walls="y")
@@ -91,6 +93,7 @@ def test_the_growing_wave_of_orr_and_sommerfeld(make_grid):
     assert abs(largest.imag) == pytest.approx(0.23752649, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepper", [Krogstad4(), ETDRK5S4()], ids=lambda s: s.name)
 def test_plane_flows_are_exact(make_grid, stepper):
     """Couette flow stays as it is; a uniform force leads to F z(H − z)/(2ν)."""
@@ -140,6 +143,7 @@ def test_the_heat_that_steady_rolls_carry(make_grid, rayleigh, nusselt):
         assert float(columns[f"nusselt_{name}"]) == pytest.approx(nusselt, abs=error), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_noise_has_no_mean_and_fluxes_that_balance_keep_it(make_grid, dimensions):
     grid = make_grid((8, 17)[-dimensions:], 1, lengths=(2.0, 1.0)[-dimensions:], walls="xy"[dimensions - 1])
@@ -167,6 +171,7 @@ def largest_change(equation, values):
     return {n: float(jnp.abs(s.inverse_of_change(linear[n] + forced[n])).max()) for n, s in equation.spaces.items()}
 
 
+@pytest.mark.slow
 def test_rotating_convection_between_free_walls_is_marginal_where_theory_says(make_grid):
     """Ra = ((π² + k²)³ + π² Ta)/k² (Chandrasekhar, chapter 3): a small wave neither grows nor decays."""
     grid, k, taylor, prandtl, small = (
@@ -194,6 +199,7 @@ def test_rotating_convection_between_free_walls_is_marginal_where_theory_says(ma
     assert largest_change(flow, still)["velocity"] > 0.1 * small
 
 
+@pytest.mark.slow
 def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
     """u = a z(1 − z)/2(ν + ν_p), τ_xy = ν_p u', τ_xx = 2 λ ν_p u'²: without a diffusivity of the stress."""
     grid, force = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y"), 0.3
@@ -207,6 +213,7 @@ def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
     assert largest_change(fluid, {"velocity": [u, 0 * u], "stress": [0 * z, 0.1 * slope, 0 * z]})["stress"] > 0.1
 
 
+@pytest.mark.slow
 def test_a_channel_of_a_constant_flow_rate(make_grid):
     """The mean velocity is kept, the force of the parabola is 12 νU/H², even waves of the mean decay by tan q = q."""
     grid = make_grid((8, 6, 25), 1, lengths=(2.0, 3.0, 0.5), walls="z")

@@ -161,6 +161,7 @@ def test_gradients(make_grid, devices):
         assert float(found[i]) == pytest.approx(difference, rel=1e-5), i
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("stepper", [Krogstad4(), ETDRK5S4()], ids=lambda s: s.name)
 def test_orders_at_rigid_walls(make_grid, stepper):

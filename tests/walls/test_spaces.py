@@ -52,6 +52,7 @@ def space_of(grid, of):
     return sw.equations.NavierStokes(grid, 0.1, walls={"velocity": of}).space("velocity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("of", [*OF_VELOCITY, *OF_SCALAR])
 def test_both_forms_and_sums(make_grid, of, dimensions):
@@ -133,6 +134,7 @@ def test_the_laplacian_of_each_mode_is_its_number(make_grid, of):
     np.testing.assert_allclose(strong, weak, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [2, 3, 4])
 @pytest.mark.parametrize("of", ["moving", "mean kept", "values"])
 def test_devices_agree(make_grid, of, devices):
@@ -146,6 +148,7 @@ def test_devices_agree(make_grid, of, devices):
     np.testing.assert_allclose(several.inverse(made[1]), one.inverse(made[0]), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_other_resolutions(make_grid):
     coarse = space_of(grid_of(make_grid, 2), OF_VELOCITY["moving"])
     fine = space_of(make_grid((20, 25), 1, lengths=LENGTHS[1:], walls="y"), OF_VELOCITY["moving"])
@@ -158,6 +161,7 @@ def test_other_resolutions(make_grid):
     np.testing.assert_allclose(back, u_hat, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_a_step_removes_what_belongs_to_no_real_field(make_grid, dimensions):
     """Modes that are their own mirror, kx = 0 in a plane and ky = 0 in a box: buoyancy amplifies their other part."""

@@ -32,6 +32,7 @@ def dot(equation, a, b):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"velocity": walls.FreeSlip()}, {"temperature": walls.Slope(-1.0, -0.4)}])
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_n_is_the_equation_tested_with_any_field(make_grid, dimensions, options):
@@ -72,6 +73,7 @@ def test_products_conserve_energy(make_grid, dimensions, rigid):
         assert abs(power) < 1e-15 * size, (name, power / size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_budgets_close_with_what_passes_through_the_walls(make_grid, dimensions):
     moving = walls.Moving(upper=[1.0, 0.5][: dimensions - 1])
@@ -153,6 +155,7 @@ def test_conditions_that_do_not_fit_are_refused(make_grid):
         sw.initial_state(equation, sw.steppers.Krogstad4(), start)
 
 
+@pytest.mark.slow
 def test_conditions_may_be_lines_of_the_text(make_grid):
     grid = make_grid((12, 10, 17), 1, walls="z")
     lines = [
@@ -179,6 +182,7 @@ DEDALUS = [  # examples/ivp_2d_rayleigh_benard of Dedalus 3.0
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_the_lines_of_dedalus(make_grid, dimensions):
     """With its tau terms, as they stand: N and L of `rayleigh-benard`, in a plane x, z and in three dimensions."""
@@ -263,6 +267,7 @@ def test_each_field_has_its_own_modes(make_grid):
         np.testing.assert_allclose(equation.to_physical(state.field)[name][0], u, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_and_variances_with_given_values(make_grid):
     """Enstrophy ½(∂u/∂z)² and dissipation of Couette flow; the variance over time of a field with a lifting."""
     grid = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y")
@@ -299,6 +304,7 @@ def test_high_derivatives_and_means_that_no_mode_has_are_refused(make_grid):
         sw.write(["dt(b) = lap(b)"], {"b": "scalar"}, means={"b": 0})(grid, walls={"b": walls.Value()})
 
 
+@pytest.mark.slow
 def test_means_along_axes_and_of_products(make_grid):
     grid = make_grid((12, 23), 1, lengths=(2.0, 1.0), walls="y")
     x, z = grid.coordinates()

@@ -190,6 +190,7 @@ def test_an_unknown_that_holds_a_place_is_refused_where_it_is_not_known(make_gri
         stirred(source, **beside)(make_grid((8, 8), devices=1)).derived  # noqa: B018
 
 
+@pytest.mark.slow
 def test_the_mean_of_an_unknown_that_holds_a_place(make_grid):
     """q = 1 gives psi = −cos(x)/2: the mean of psi cos x is −1/4."""
     grid = make_grid((16, 12), devices=2)
@@ -198,6 +199,7 @@ def test_the_mean_of_an_unknown_that_holds_a_place(make_grid):
     np.testing.assert_allclose(equation.series(fields, 0.1)["c"], -0.25, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_an_extreme_of_a_definition(make_grid):
     """psi = −sin(y)/2 of q = sin y: v.x = −∂y psi = cos(y)/2."""
     grid = make_grid((16, 16), devices=1)

@@ -204,6 +204,7 @@ def test_what_makes_no_sense_in_a_number_of_dimensions_is_shown(make_grid, term,
         equation(make_grid((8, 8), devices=1))
 
 
+@pytest.mark.slow
 def test_the_way_a_vector_turns_in_two_dimensions(make_grid):
     """u.x ey − u.y ex of (1, 2) is (−2, 1)."""
     turned = sw.write("dt(u) = a*(u.x*ey - u.y*ex)", {"u": "vector"})(make_grid((8, 8), devices=1), a=1.0)

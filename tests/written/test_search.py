@@ -287,6 +287,7 @@ print(cheapest_plan(reduce_system(read_system(*random_system(3)), 2)))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_plans_do_not_depend_on_the_order_of_sets():
     def printed(seed):

@@ -72,6 +72,7 @@ def size(fields):
 # ---- derivatives and batches ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stepper"),
@@ -103,6 +104,7 @@ def test_second_derivatives_through_several_steps(name, stepper):
     np.testing.assert_allclose(second, along(slopes), rtol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), [("Hall", "b0"), ("drift waves", "alpha")])
 def test_a_batch_over_a_parameter_is_separate_runs(name, key):
@@ -223,6 +225,7 @@ def without_divergence(values, box):
     return box.points(modes - np.stack(box.k) * sum(k * u for k, u in zip(box.k, modes, strict=True)) / k2).real
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "shape"),
@@ -303,6 +306,7 @@ def test_random_systems_are_planned_as_the_text_says_and_never_with_more_transfo
     assert differences(reduced, plan) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "d"), [(0, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
 def test_random_systems_on_devices_are_what_the_text_says(seed, d):
     """N and L together, on odd and unequal sizes, against the text on twice as many points."""
