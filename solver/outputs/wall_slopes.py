@@ -76,7 +76,8 @@ def _quantities(equation: AnyEquation) -> Iterator[tuple[str, str, str]]:
     """Name, units and description of each quantity."""
     axis = AXES[equation.grid.dimensions - 1]
     for name, field in equation.fields.items():
-        units = "1/time" if field.units == "length/time" else f"({field.units})/length" if field.units else ""
+        known = {"length/time": "1/time", "1": "1/length", "": ""}
+        units = known.get(field.units, f"({field.units})/length")
         for side in SIDES:
             for part in _sheared(equation, name):
                 yield f"{part}_slope_{side}", units, f"d{axis} {part} at the {side} wall"

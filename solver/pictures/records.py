@@ -22,7 +22,7 @@ from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
 from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
-from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, wrap_title
+from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, with_unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
@@ -233,10 +233,11 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
         values = recorded.values[column][-1]
         if set(names) <= set(SPACE):
             image, colours = _plane(axis, recorded, column, view)
-            bar = figure.colorbar(image, ax=axis, pad=0.02, aspect=18, extend=colours.extend)
+            beside = axis.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the image, which has the shape of the box
+            bar = figure.colorbar(image, cax=beside, extend=colours.extend)
             bar.ax.tick_params(labelsize=6.5)
-            bar.set_label(unit(recorded.units(column)), fontsize=6.5)
-            axis.set(title=f"{recorded.title(column)}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
+            title = with_unit(recorded.title(column), recorded.units(column))
+            axis.set(title=f"{title}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
             return
         positive = values[values > 0]
         if decades and values.min() >= 0 and positive.size:

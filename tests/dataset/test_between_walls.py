@@ -8,6 +8,8 @@ import solver as sw
 from solver.cli.main import main
 from solver.walls.legendre import gauss_points
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 [ensemble]
 members = 2

@@ -48,6 +48,7 @@ def test_spectra_of_planes(make_grid, case):
         np.testing.assert_allclose(spectra, expected, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 3])
 def test_densities_of_planes(make_grid, devices):
     grid = make_grid((9, 8, 13), devices, walls="z")
@@ -91,6 +92,7 @@ def convection(tmp_path_factory):
     return sw.open_run(folder / "run")
 
 
+@pytest.mark.slow
 def test_planes_of_a_run_between_walls(convection):
     """Means over time, and the correlations that follow."""
     rows, means = convection.records["line-spectra"], convection.statistics["line-spectra"]
@@ -108,6 +110,7 @@ def test_planes_of_a_run_between_walls(convection):
         sw.two_point_correlations(means)
 
 
+@pytest.mark.slow
 def test_the_variance_in_the_plane_and_its_density(convection):
     spectra, densities = (convection.records[name].isel(t=-1) for name in ("line-spectra", "pdfs"))
     half = densities["temperature_std"].values ** 2 / 2
@@ -119,6 +122,7 @@ def test_the_variance_in_the_plane_and_its_density(convection):
     np.testing.assert_allclose(total, 1)
 
 
+@pytest.mark.slow
 def test_spectra_by_height_are_drawn(convection):
     """Premultiplied spectra, then correlations; densities as images."""
     for output, first in ((LineSpectra, "k E / variance of temperature along x"), (PDFs, "dissipation")):

@@ -119,6 +119,7 @@ def test_the_flux_of_energy_of_fluctuations(make_grid):
     np.testing.assert_allclose(derivative(np.cos(2 * y), y), -2 * np.sin(2 * y), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_pressure_of_a_snapshot(run):
     """Its correlations with the velocity and with the strain, against NumPy at the points."""
     opened, flow, u, dye = run

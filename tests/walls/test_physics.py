@@ -288,6 +288,7 @@ def inclined(factor):
     return equation, at_rest(equation, u=(1, stream), T=(0, lambda z: 0.5 - z))
 
 
+@pytest.mark.slow
 def test_a_field_across_a_perfect_conductor_needs_a_velocity_at_rest_there(make_grid):
     """A flow along the wall would feed the energy with u·b B₀ there, which nothing pays for."""
     grid = make_grid((8, 13), 1, walls="y")
@@ -306,6 +307,7 @@ def test_layers_become_unstable_where_theory_says(of):
     assert 0.999 + 0.002 * rates[0] / (rates[0] - rates[1]) == pytest.approx(1, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_plates_that_swing_are_exact():
     """Stokes' second problem in the frame of the plates, over half a period."""
     run = Assembly(load(cases()["oscillating-walls"], schema(), ["grid.shape=[4, 33]"]), sw.device_mesh([0]))

@@ -22,6 +22,7 @@ def start(flow, *parts):
     return flow.from_physical({"velocity": jnp.asarray(u)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 3])
 def test_vortices_of_taylor_and_green(make_grid, devices):
     """16 p = (cos 2y + cos 2z)(2 + cos 2x). The plan of few products leaves out the gradient of w²."""
@@ -32,6 +33,7 @@ def test_vortices_of_taylor_and_green(make_grid, devices):
     np.testing.assert_allclose(pressure_at_points(flow, fields), exact, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 3])
 def test_cells_between_free_walls(make_grid, devices):
     """4 p = cos 2πx + cos 2πz of u = sin πx cos πz, w = −cos πx sin πz; 18 polynomials resolve it to 1e-11."""
@@ -51,6 +53,7 @@ def cell(flow):
     return start(flow, u, *[0 * z] * (flow.grid.dimensions - 2), w)
 
 
+@pytest.mark.slow
 def test_the_momentum_equation_holds_at_rigid_walls(make_grid):
     """A mode of Stokes decays by itself: ν∇²u − ∇p = −λu at each point, with twice the pressure in the text."""
     text = sw.Text(
@@ -76,6 +79,7 @@ def test_the_momentum_equation_holds_at_rigid_walls(make_grid):
     assert float(jnp.max(jnp.abs(gradient))) > 1
 
 
+@pytest.mark.slow
 def test_the_energy_budget_closes_in_each_plane(make_grid):
     """Cells decay as exp(−4π²νt): all terms sum up to the change of ½⟨|u'|²⟩ at each height."""
     xarray = pytest.importorskip("xarray")
@@ -91,6 +95,7 @@ def test_the_energy_budget_closes_in_each_plane(make_grid):
     np.testing.assert_allclose(made["velocity_y_pressure"], 0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_the_energy_budget_closes_in_convection(make_grid):
     """A roll that grows between rigid walls: production, all transports, buoyancy, dissipation and ∂/∂t add up."""

@@ -40,6 +40,7 @@ def convection(make_grid, dimensions, devices):
     return flow, start, slopes | ({"velocity_y": (2 * across, -3 * across)} if dimensions == 3 else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "devices"), [(2, 1), (3, 1), (3, 2)])
 def test_slopes_at_the_walls(make_grid, dimensions, devices):
     flow, start, slopes = convection(make_grid, dimensions, devices)
@@ -58,6 +59,7 @@ def test_slopes_at_the_walls(make_grid, dimensions, devices):
     WallSlopes(planes=False).check(flow)
 
 
+@pytest.mark.slow
 def test_wall_slopes_of_a_run(make_grid, tmp_path):
     """Rows that xarray reads, their means over time, and a picture along both walls."""
     flow, start, slopes = convection(make_grid, 2, 1)
