@@ -47,7 +47,12 @@ MORE = {
     "channel": ("velocity", "x"),
     "convection-3d": ("temperature", None),
     "couette": ("velocity", "x"),
-}  # further cases of such an equation: field and component of the picture
+    "inclined-layer": ("T", None),
+    "internal-heating": ("T", None),
+    "magnetoconvection": ("T", None),
+    "oscillating-walls": ("u", "x"),
+    "salt-fingers": ("S", None),
+}  # further cases of such an equation, and cases that write their equations: field and component of the picture
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],
     "isothermal-flow": ["grid.shape=[48,48,48]", "time.end=10.0"],
@@ -158,18 +163,26 @@ def page() -> str:
 
 
 def _section(entry: Entry) -> str:
-    described = Registry().find("equation", entry.equation)
-    formula = described.formula or described.text.split("\n\n")[0]
-    parameters = ", ".join(f"`{key} = {value}`" for key, value in entry.table["equation"].items() if key != "name")
+    numbers = {key: value for key, value in entry.table["equation"].items() if key != "name"}
+    formula = None if entry.name in MORE else _formula(entry.equation)
+    if entry.equation == "written":
+        formula, numbers = "\n".join(numbers["write"]), numbers["parameters"]
+    parameters = ", ".join(f"`{key} = {value}`" for key, value in numbers.items())
     lines = [
         f"## {entry.name}\n",
-        *([f"```\n{formula}\n```\n"] if entry.name == entry.equation else []),
+        *([f"```\n{formula}\n```\n"] if formula else []),
         f"![{entry.table['title']}]({entry.picture.relative_to(PAGE.parent).as_posix()})\n",
         f"{entry.table['title']}: [runs/{entry.path.name}](../runs/{entry.path.name}).",
         f"{parameters or 'No parameters'}. Source: {entry.table['reference']}.\n",
         f"```\nslabwave {' '.join(entry.words)}\nslabwave {' '.join(entry.drawing)}\n```\n",
     ]
     return "\n".join(lines)
+
+
+def _formula(equation: str) -> str:
+    """Formula of an equation of the library, or the first paragraph of its description."""
+    described = Registry().find("equation", equation)
+    return str(described.formula or described.text.split("\n\n")[0])
 
 
 # ---- the pictures -----------------------------------------------------------------------------------------------

@@ -68,10 +68,12 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     )
     from solver.operators import Diagonal as Diagonal, Matrix as Matrix
     from solver.reading import (
+        boundary_layers as boundary_layers,
         mean_with_error as mean_with_error,
         open_run as open_run,
         to_xarray as to_xarray,
         turbulence as turbulence,
+        two_point_correlations as two_point_correlations,
         wall_units as wall_units,
     )
     from solver.spaces import Space as Space

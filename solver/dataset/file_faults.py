@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from solver.dataset.layout import GROUPS
+from solver.dataset.layout import GROUPS, KINDS
 
 ROOT = {"dataset_name": str, "grid_type": str, "n_spatial_dims": np.integer, "n_trajectories": np.integer}
 ROUND_OFF = 4 * np.finfo(np.float32).eps  # of times, which are stored in single precision
@@ -59,8 +59,9 @@ def _of_boundaries(file: h5py.File) -> Iterator[str]:
     for name, boundary in group.items():
         for attribute in ("associated_dims", "associated_fields"):
             yield from _words(boundary, attribute, f"boundary_conditions/{name}")
-        if boundary.attrs.get("bc_type") != "PERIODIC":
-            yield f"boundary_conditions/{name}: bc_type is {_said(boundary.attrs.get('bc_type'))}; PERIODIC is needed"
+        if boundary.attrs.get("bc_type") not in KINDS:
+            kind = _said(boundary.attrs.get("bc_type"))
+            yield f"boundary_conditions/{name}: bc_type is {kind}; {' or '.join(KINDS)} is needed"
         yield from _flags(boundary, {"sample_varying": False, "time_varying": False})
         along = [axis for axis in boundary.attrs.get("associated_dims", ()) if axis in axes]
         covered |= set(along)

@@ -13,6 +13,7 @@ import numpy as np
 
 from solver.dataset.states import StoredField
 
+KINDS = ("PERIODIC", "WALL")  # of boundaries
 GROUPS = ("boundary_conditions", "dimensions", "scalars", "t0_fields", "t1_fields", "t2_fields")
 
 
@@ -20,7 +21,7 @@ def create_layout(
     file: h5py.File,
     dataset_name: str,
     times: Sequence[float],
-    axes: Mapping[str, np.ndarray],
+    grid: Mapping[str, tuple[np.ndarray, bool]],
     fields: Mapping[str, StoredField],
     scalars: Sequence[Mapping[str, float]],
     constants: Mapping[str, float],
@@ -31,11 +32,12 @@ def create_layout(
         file: an empty file.
         dataset_name: name of the data set.
         times: times of the states, the same for all trajectories.
-        axes: positions of the points by axis.
+        grid: for each axis the positions of the points, and True if it ends at walls.
         fields: by name.
         scalars: numbers of each trajectory by name.
         constants: numbers that all trajectories share.
     """
+    axes = {name: points for name, (points, _) in grid.items()}
     file.attrs["dataset_name"] = dataset_name
     file.attrs["grid_type"] = "cartesian"
     file.attrs["n_spatial_dims"] = len(axes)
@@ -45,7 +47,7 @@ def create_layout(
     for name in GROUPS:
         file.create_group(name)
     _add_dimensions(file["dimensions"], times, axes)
-    _add_boundaries(file["boundary_conditions"], axes)
+    _add_boundaries(file["boundary_conditions"], grid)
     _add_scalars(file["scalars"], scalars, constants)
     for order in range(3):
         own = {name: field for name, field in fields.items() if field.order == order}
@@ -65,13 +67,13 @@ def _add_dimensions(group: h5py.Group, times: Sequence[float], axes: Mapping[str
         data.attrs["time_varying"] = name == "time"
 
 
-def _add_boundaries(group: h5py.Group, axes: Mapping[str, np.ndarray]) -> None:
-    """Every axis is periodic, at its first and its last point."""
-    for name, points in axes.items():
-        boundary = group.create_group(f"{name}_periodic")
+def _add_boundaries(group: h5py.Group, grid: Mapping[str, tuple[np.ndarray, bool]]) -> None:
+    """Every axis is periodic or ends at walls, at its first and its last point."""
+    for name, (points, is_bounded) in grid.items():
+        boundary = group.create_group(f"{name}_wall" if is_bounded else f"{name}_periodic")
         boundary.attrs["associated_dims"] = _words([name])
         boundary.attrs["associated_fields"] = _words([])
-        boundary.attrs["bc_type"] = "PERIODIC"
+        boundary.attrs["bc_type"] = KINDS[is_bounded]
         boundary.attrs["sample_varying"] = False
         boundary.attrs["time_varying"] = False
         mask: np.ndarray = np.zeros(len(points), bool)

@@ -80,7 +80,8 @@ def _write_file(path: Path, data_set: DataSet, members: list[Trajectory], states
     try:
         with new_hdf5(partial) as file:
             scalars = [each.scalars for each in members]
-            create_layout(file, data_set.name, first.times, first.axes, first.fields, scalars, data_set.constants)
+            grid = {axis: (points, axis in first.bounded) for axis, points in first.axes.items()}
+            create_layout(file, data_set.name, first.times, grid, first.fields, scalars, data_set.constants)
             for trajectory, member in enumerate(members):
                 for time in range(len(first.times)):
                     for name, values in states[member.number].values(time):

@@ -46,6 +46,7 @@ class States:
         times: times of the files.
         fields: the fields of each file, by name.
         axes: positions of the points along x, y, z [length].
+        bounded: names of the axes that end at walls.
     """
 
     folder: Path
@@ -53,6 +54,7 @@ class States:
     times: tuple[float, ...]
     fields: dict[str, StoredField]
     axes: dict[str, np.ndarray]
+    bounded: frozenset[str] = frozenset()
 
     def digest(self) -> str:
         """A checksum of all files, made of the checksums that they end with."""
@@ -83,13 +85,14 @@ def read_states(folder: Path) -> States:
     with read_hdf5(files[0]) as file:
         symmetric = json.loads(file.attrs["symmetric"])
         axes = {axis: np.asarray(dataset(file, axis)[:]) for axis in AXES if axis in file}
+        bounded = frozenset(axis for axis in axes if not dataset(file, axis).attrs.get("periodic", True))
         fields = {}
         for name in variables_in(file):
             data, d = dataset(file, name), len(axes)
             order = 0 if data.ndim == d else 1 if data.shape[d] == d else 2
             shape = data.shape[:d] + (d,) * order
             fields[name] = StoredField(order, shape, str(data.attrs["units"]), name in symmetric)
-    return States(folder, files, tuple(map(_time, files)), fields, axes)
+    return States(folder, files, tuple(map(_time, files)), fields, axes, bounded)
 
 
 def _time(path: Path) -> float:

@@ -18,6 +18,13 @@ from solver.diagnostics.gradients import (
     transverse as transverse,
     vorticity as vorticity,
 )
+from solver.diagnostics.heights import (
+    correlation_by_height as correlation_by_height,
+    density_by_height as density_by_height,
+    line_spectra_by_height as line_spectra_by_height,
+    log_density_by_height as log_density_by_height,
+    plane_moments as plane_moments,
+)
 from solver.diagnostics.increments import (
     longest_separation as longest_separation,
     longitudinal_increments as longitudinal_increments,

@@ -62,13 +62,18 @@ def probability_density(
     Returns:
         The density [1/value], and the fraction of the values outside, on every device. One all-reduce of the counts.
     """
-    place = jnp.floor((values - low) * (bins / (high - low)))
-    index = jnp.where((place >= 0) & (place < bins), place, bins).astype(jnp.int32)
+    index = bins_of(values, low, high, bins)
     index = index.reshape(-1, *grid.physical_shape)
     ones = jnp.ones(grid.physical_shape, jnp.uint32)  # integers, since 2²⁴ + 1 = 2²⁴ in float32
     counts = (sum_by_index(ones, index[i], bins, grid) for i in range(len(index)))
     shares = sum(count.astype(grid.dtype) for count in counts) / values.size
     return shares * (bins / (high - low)), 1 - jnp.sum(shares)
+
+
+def bins_of(values: Array, low: float, high: float, bins: int) -> Array:
+    """The number of the bin of each value; `bins` outside of them all, and for values that are not finite."""
+    place = jnp.floor((values - low) * (bins / (high - low)))
+    return jnp.where((place >= 0) & (place < bins), place, bins).astype(jnp.int32)
 
 
 def deviation_density(values: Float[Array, ...], reach: float, bins: int, grid: Grid) -> tuple[Array, Array, Moments]:

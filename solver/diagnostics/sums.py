@@ -56,6 +56,30 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
     return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(values, index)
 
 
+@partial(jax.jit, static_argnames="grid")
+def on_every_device(values: Array, grid: Grid) -> Array:
+    """Values at the points `(…, *grid.physical_shape)`, small enough for it, whole on every device. One all-reduce."""
+    if grid.dimensions == 1:
+        return values
+    axes, lead, sides = split_axes(grid.mesh), values.ndim - grid.dimensions, grid.layout.padded_points
+
+    def local(block: Array) -> Array:
+        places = [jax.lax.axis_index(name) * block.shape[lead + i] for i, name in enumerate(axes)]
+        first = (*[jnp.int32(0)] * lead, *places, *[jnp.int32(0)] * (grid.dimensions - len(axes)))
+        whole = jnp.zeros((*block.shape[:lead], *sides), block.dtype)
+        return jax.lax.psum(jax.lax.dynamic_update_slice(whole, block, first), axes)
+
+    def run(values: Array) -> Array:
+        padding = [(0, padded - n) for n, padded in zip(grid.physical_shape, sides, strict=True)]
+        parts = PartitionSpec(*[None] * lead, *axes)
+        mesh = None if is_explicit(grid.mesh) else grid.mesh
+        mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
+        whole = mapped(jnp.pad(values, [(0, 0)] * lead + padding))
+        return whole[(..., *(slice(n) for n in grid.physical_shape))]
+
+    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(values)
+
+
 def _sums(values: Array, index: Array, count: int, dimensions: int) -> Array:
     """Sums of one device's part. An additional sum collects all other indices and is dropped."""
     place = jnp.where((index >= 0) & (index < count), index, count).ravel()

@@ -28,7 +28,7 @@ from solver.operators import Diagonal, Fields, components
 from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls, plans_of
-from solver.written.components import ZERO
+from solver.written.components import ZERO, plus
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
 from solver.written.plan import Plan
@@ -287,6 +287,15 @@ class EvaluationBetweenWalls(Evaluation):
         linear = space.means_of_polynomials(decay * c + diffusion * space.laplacian_of(c))
         parts = [self._to_be_tested(rows, between.right.get(scalar, ZERO), name) for scalar in self.scalars(name)]
         return linear + space.means_of_polynomials(jnp.stack(parts))
+
+    def right_of(self, plan: Plan[Node], fields: Fields, name: str) -> Array:
+        """Polynomials of the right-hand side of each component of a field without unknowns, by any plan."""
+        space, linear = self.equation.space(name), self.between.linear
+        rows, _ = self.products(plan, self.rows(fields), None)
+        decay, diffusion = (self._number(of.get(name)) for of in (linear.decay, linear.diffusion))
+        c = space.series(fields[name])
+        others = [plus((plan.rows.get(s, ZERO), linear.rest.get(s, ZERO))) for s in self.scalars(name)]
+        return decay * c + diffusion * space.laplacian_of(c) + jnp.stack([rows.on_all_modes(node) for node in others])
 
     def _to_be_tested(self, rows: PolynomialRows, node: Node, name: str) -> Array:
         """An expression of a component of a field, over all polynomials, as it is tested."""

@@ -275,7 +275,9 @@ class Equation(AnyEquation):
     @property
     def report(self) -> Report:
         if self.text is not None:
-            return self.reported(report_of_text(self, ReportBetweenWalls if self.grid.walls else TextReport))
+            made = ReportBetweenWalls if self.grid.walls else TextReport
+            has_own_n = type(self).nonlinear is not Equation.nonlinear
+            return self.reported(report_of_text(self, made, has_own_n=has_own_n))
         return self.reported(report_of_fields(self, has_budget=True))
 
     def on_mesh(self, mesh: AnyMesh) -> Any:

@@ -97,6 +97,8 @@ class Report:
             that is larger or no size is given.
         warnings: warnings for the user about a row of the series.
         damping: ν, and the rates of hyperviscosity; None if nothing damps the velocity.
+        velocity_pressure: the pressure that keeps the velocity free of divergence, as `dynamics.pressure.Pressure`;
+            None if it is not known.
         dissipation: loss of ½|u|² by viscosity at the points [u²/time], from ∂u_i/∂x_j `(j, i, x, y, z)`, where
             viscosity acts otherwise than by a rate at each mode, as in a gas; else None.
         virial: energies by name with their weights in the virial, the kinetic one (weight 2) first. A state at rest,
@@ -127,6 +129,7 @@ class Report:
     warnings: Callable[[dict[str, float]], list[str]] = _no_warnings
     density: Callable[[Fields], Array | None] | None = None
     damping: Callable[[], Damping | None] = lambda: None
+    velocity_pressure: Callable[[], Any] = lambda: None
     dissipation: Callable[[Array], Array] | None = None
     virial: Callable[[Fields], dict[str, tuple[float, Array]]] | None = None
     parts: Callable[[Fields], dict[str, Fields]] | None = None

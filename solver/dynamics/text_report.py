@@ -20,6 +20,7 @@ from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
 from solver.dynamics.in_modes import Rows
 from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
+from solver.dynamics.pressure import pressure_of
 from solver.dynamics.quadratic import by_shell, caused, conjugate, holds, power, value_of
 from solver.dynamics.report import BodiesReport, Mask, Report
 from solver.dynamics.text_dynamics import damping_of_text
@@ -33,8 +34,14 @@ from solver.written.tree import Node, Slot
 EXTREME: dict[str, Callable[[Array], Array]] = {"max": jnp.max, "min": jnp.min}
 
 
-def report_of_text(equation: Any, made: type[TextReport]) -> Report:
-    """Report of the quantities that the text declares; where it declares nothing, the report of its fields."""
+def report_of_text(equation: Any, made: type[TextReport], *, has_own_n: bool = False) -> Report:
+    """Report of the quantities that the text declares; where it declares nothing, the report of its fields.
+
+    Args:
+        equation: equation of a text.
+        made: report of its energies and columns.
+        has_own_n: True if its class has an N of its own, from which no pressure follows.
+    """
     fields, text = report_of_fields(equation, has_budget=True), made(equation)
     derived = text.derived
     if not derived.spectra or text.on_grid.text.energies is None:
@@ -55,6 +62,7 @@ def report_of_text(equation: Any, made: type[TextReport]) -> Report:
         conserved=text.conserved,
         conserved_scales=text.conserved_scales,
         damping=lambda: damping_of_text(equation),
+        velocity_pressure=lambda: None if has_own_n else pressure_of(equation),
         bodies=report_of_bodies(equation),
     )
 

@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 from jax.typing import ArrayLike
 
 from solver.dynamics.budget import Budget
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
+from solver.dynamics.spaces_between_walls import checked_walls
 from solver.equations.mean_field import Vector, alfven_rate, require_mean_field
+from solver.walls.conditions import StressFree
 from solver.written import Text
 
 
@@ -97,6 +100,19 @@ class MHD(Equation):
 
     def __check_init__(self) -> None:
         require_mean_field(self.mean_field, self.grid)
+        if self.grid.walls and self._mean_field_crosses_walls():
+            given = checked_walls(self) or {}
+            pairs = zip(given["velocity"], given["magnetic_field"], strict=True)
+            if any(isinstance(u, StressFree) and isinstance(b, StressFree) for u, b in pairs):
+                raise ValueError(
+                    f"mean_field {self.mean_field} between walls: 0 across a wall where velocity and magnetic_field "
+                    "are free-slip is needed, since a perfect conductor holds the lines of the field; or no-slip there"
+                )
+
+    def _mean_field_crosses_walls(self) -> bool:
+        """True if the last component of the mean field is a number other than 0; arrays are not looked at."""
+        across = 0.0 if self.mean_field is None else self.mean_field[-1]
+        return not isinstance(across, jax.Array) and bool(across != 0)
 
     def rate_of_linear(self) -> ArrayLike:
         """The growth and frequency of Alfvén waves along the mean field; between walls they count with N."""

@@ -25,6 +25,7 @@ from solver.outputs.structure_functions import StructureFunctions as StructureFu
 from solver.outputs.transfer import Transfer as Transfer
 from solver.outputs.vertical_profiles import VerticalProfiles as VerticalProfiles
 from solver.outputs.virial import Virial as Virial
+from solver.outputs.wall_slopes import WallSlopes as WallSlopes
 from solver.outputs.wave_vortex import WaveVortex as WaveVortex
 from solver.outputs.well import Well as Well
 from solver.outputs.zonal_means import ZonalMeans as ZonalMeans

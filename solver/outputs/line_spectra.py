@@ -1,19 +1,33 @@
-"""line-spectra.h5: 1-D spectra along each axis; plane-spectra.h5: spectra along one axis and across it."""
+"""line-spectra.h5: 1-D spectra along each axis, also by height; plane-spectra.h5: along one axis and across it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import across_wavenumbers, line_spectrum, line_wavenumbers, plane_spectrum
+from solver.diagnostics import (
+    across_wavenumbers,
+    line_spectra_by_height,
+    line_spectrum,
+    line_wavenumbers,
+    plane_spectrum,
+)
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
-from solver.outputs.vectors import AXES, component_coefficients, components
+from solver.outputs.vectors import (
+    AXES,
+    component_coefficients,
+    components,
+    components_by_height,
+    heights,
+    values_by_component,
+)
 from solver.spaces import FOURIER
 
 
@@ -24,14 +38,29 @@ class LineSpectra(Records):
     The sum over k_j ≥ 0 is ½⟨|u_i|²⟩. Costs one all-reduce of each spectrum, and a transform only of a wavefunction
     that is held at the points.
 
-    Source: Pope, Turbulent Flows (2000), section 6.5.
+    By height E_i(k_j, z), in two dimensions E_i(k_x, y), are spectra of each plane, of real components less their mean
+    over the plane: the sum over k_j ≥ 0 is half of their variance in it. The two-point correlations along the planes
+    are their cosine transform: `sw.two_point_correlations`. They cost an inverse transform of the fields, an exchange
+    of their values, in which each device gets whole planes, and an all-reduce of the spectra.
+
+    Args:
+        by_height: True for spectra along the planes at each height, between walls or in a periodic box.
+
+    Source: Pope, Turbulent Flows (2000), section 6.5; Kim, Moin & Moser, J. Fluid Mech. 177 (1987) 133 (by height).
     """
+
+    by_height: bool = False
 
     name: ClassVar[str] = "line-spectra"
     needs: ClassVar[tuple[str, ...]] = (FOURIER,)
 
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return () if self.by_height else super().fields_it_needs(equation)
+
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         grid, columns = equation.grid, {}
+        if self.by_height:
+            return self._layout_by_height(equation)
         axes = {
             f"k{axis}": Axis(line_wavenumbers(grid, j), "1/length", f"|k| along {axis}")
             for j, axis in enumerate(AXES[: grid.dimensions])
@@ -43,7 +72,30 @@ class LineSpectra(Records):
                 columns[f"{component}_{axis}"] = Column((f"k{axis}",), units, text)
         return RecordsLayout(axes, columns)
 
+    def _layout_by_height(self, equation: AnyEquation) -> RecordsLayout:
+        parts, (last, places) = components_by_height(equation, self.name), heights(equation.grid)
+        axes = {
+            f"k{axis}": Axis(line_wavenumbers(equation.grid, j), "1/length", f"|k| along {axis}")
+            for j, axis in enumerate(AXES[: equation.grid.dimensions - 1])
+        }
+        columns = {
+            f"{part}_{axis[1:]}": Column(
+                (axis, last), f"({units})^2", f"half the variance of {part} in a plane at each |{axis}|"
+            )
+            for part, units in parts.items()
+            for axis in axes
+        }
+        return RecordsLayout({**axes, last: places}, columns)
+
     def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        if self.by_height:
+            parts = values_by_component(equation, fields, self.name)
+            made = line_spectra_by_height(jnp.stack([*parts.values()]), equation.grid)
+            return {
+                f"{part}_{AXES[j]}": spectrum
+                for j, spectra in enumerate(made)
+                for part, spectrum in zip(parts, spectra, strict=True)
+            }
         return {
             f"{component}_{axis}": line_spectrum(u_hat, equation.space(field).fourier, j)
             for component, (field, u_hat) in component_coefficients(equation, fields).items()

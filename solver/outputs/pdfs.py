@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -11,15 +11,30 @@ from jaxtyping import Array
 
 from solver import diagnostics
 from solver.config import nearest
-from solver.diagnostics import bin_centres, deviation_density, log_density
+from solver.diagnostics import (
+    Moments,
+    bin_centres,
+    density_by_height,
+    deviation_density,
+    log_density,
+    log_density_by_height,
+)
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import require
-from solver.dynamics.derived import density_name, dissipates, dissipation, name_apart
+from solver.dynamics.derived import density_name, derived_quantities, dissipates, dissipation, name_apart
+from solver.grid import Grid
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
 from solver.outputs.records import Records
 from solver.outputs.structure_functions import check_separations
-from solver.outputs.vectors import density_of, has_density, vector_prefixes
+from solver.outputs.vectors import (
+    components_by_height,
+    density_of,
+    has_density,
+    heights,
+    values_by_component,
+    vector_prefixes,
+)
 from solver.spaces import EVEN_POINTS
 
 MOMENTS = ("mean", "std", "skewness", "flatness", "outside")
@@ -39,6 +54,10 @@ class PDFs(Records):
     further columns: `Q_mean`, `Q_std`, `Q_skewness`, `Q_flatness` of v itself, and `Q_outside`, the fraction of the
     values beyond the axis; the integral over the axis is 1 less this fraction.
 
+    By height they are densities of each plane z = constant (line y = constant in two dimensions), with ⟨v⟩ and σ of the
+    plane, of each component of a real field by its name (`velocity_x`), and of `dissipation`. The height is a further
+    axis of all columns. Between walls `by_height` is needed, since points of different heights do not count alike.
+
     Costs one inverse transform of the d components of a vector field, one of its d² gradients, for each increment one
     of a component along each axis that is split over devices; all-reduces of the counts.
 
@@ -48,6 +67,7 @@ class PDFs(Records):
         bins: number of bins, on both axes.
         deviations: the axis `deviation` reaches from minus to plus this many standard deviations.
         decades: the axis `log10_of_mean` reaches from minus to plus this many decades.
+        by_height: True for densities of the planes at each height, between walls or in a periodic box.
 
     Source: Frisch, Turbulence (1995), chapter 8.
     """
@@ -57,9 +77,13 @@ class PDFs(Records):
     bins: int = 201
     deviations: float = 10.0
     decades: float = 6.0
+    by_height: bool = False
 
     name: ClassVar[str] = "pdfs"
     needs: ClassVar[tuple[str, ...]] = (EVEN_POINTS,)
+
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return () if self.by_height else super().fields_it_needs(equation)
 
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         require("bins", self.bins, "one or more", least=1)
@@ -68,10 +92,11 @@ class PDFs(Records):
         for name in ("deviations", "decades"):
             require(name, getattr(self, name), "a positive number", above=0)
         columns: dict[str, Column] = {}
+        along = dict([heights(equation.grid)]) if self.by_height else {}
         for name in self._quantities(equation):
             axis = _axis(name, equation)
-            columns[name] = Column((axis,), "1", f"probability density of {name} per unit of {axis}")
-            columns |= {f"{name}_{what}": Column((), "", f"{what} of {name}") for what in MOMENTS}
+            columns[name] = Column((axis, *along), "1", f"probability density of {name} per unit of {axis}")
+            columns |= {f"{name}_{what}": Column(tuple(along), "", f"{what} of {name}") for what in MOMENTS}
         deviation = bin_centres(-self.deviations, self.deviations, self.bins)
         decades = bin_centres(-self.decades, self.decades, self.bins)
         axes = {
@@ -79,14 +104,16 @@ class PDFs(Records):
             "log10_of_mean": Axis(decades, "1", "decimal logarithm of the value over its mean"),
         }
         used = {column.axes[0] for column in columns.values() if column.axes}
-        return RecordsLayout({name: axis for name, axis in axes.items() if name in used}, columns)
+        return RecordsLayout({**{name: axis for name, axis in axes.items() if name in used}, **along}, columns)
 
     def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
         columns: dict[str, Array] = {}
         makers = self._makers(equation, fields)
         for name in self._quantities(equation):
             values, grid = makers[name](), equation.grid
-            if _axis(name, equation) == "deviation":
+            if self.by_height:
+                shares, outside, moments = self._density_by_height(values, _axis(name, equation), grid)
+            elif _axis(name, equation) == "deviation":
                 shares, outside, moments = deviation_density(values, self.deviations, self.bins, grid)
             else:
                 shares, outside, moments = log_density(values, -self.decades, self.decades, self.bins, grid)
@@ -94,6 +121,14 @@ class PDFs(Records):
             numbers = zip(MOMENTS, (*moments, outside), strict=True)
             columns |= {f"{name}_{what}": value for what, value in numbers}
         return columns
+
+    def _density_by_height(self, values: Array, axis: str, grid: Grid) -> tuple[Array, Array, Moments]:
+        """The density `(bin, z)`, and numbers of each plane."""
+        if axis == "deviation":
+            shares, outside, moments = density_by_height(values, grid, self.bins, self.deviations)
+        else:
+            shares, outside, moments = log_density_by_height(values, grid, self.bins, self.decades)
+        return shares.T, outside, moments
 
     def _quantities(self, equation: AnyEquation) -> list[str]:
         """Names of the quantities to be recorded.
@@ -112,6 +147,9 @@ class PDFs(Records):
         return list(self.quantities or known)
 
     def _known(self, equation: AnyEquation) -> list[str]:
+        if self.by_height:
+            parts = [*components_by_height(equation, self.name)]
+            return list(dict.fromkeys(parts + ["dissipation"] * ("dissipation" in derived_quantities(equation))))
         names, several = [], equation.grid.dimensions > 1
         vectors = vector_prefixes(equation, self.name, needed=False)
         for vector, prefix in vectors.items():
@@ -131,6 +169,11 @@ class PDFs(Records):
 
     def _makers(self, equation: AnyEquation, fields: Fields) -> dict[str, Callable[[], Array]]:
         """Functions that compute each quantity at the points; only those that are called are computed."""
+        if self.by_height:
+            parts = cache(lambda: values_by_component(equation, fields, self.name))
+            named = components_by_height(equation, self.name)
+            lost = {"dissipation": lambda: derived_quantities(equation)["dissipation"].make(fields)}
+            return {**lost, **{part: lambda part=part: parts()[part] for part in named}}  # type: ignore[misc]
         made: dict[str, Callable[[], Array]] = {}
         vectors = cache(lambda: equation.report.vectors(fields))
         for name, field in equation.fields.items():

@@ -7,6 +7,8 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.derived import density_at_points, space_of_vector
+from solver.grid import Grid
+from solver.io import Axis
 from solver.operators import Fields
 
 AXES = "xyz"
@@ -44,6 +46,41 @@ def component_names(equation: AnyEquation, name: str) -> tuple[str, ...]:
     if name in equation.fields:
         return equation.space(name).component_names
     return tuple(f"{name}_{axis}" for axis in AXES[: equation.grid.dimensions])
+
+
+def real_fields(equation: AnyEquation, output: str) -> dict[str, str]:
+    """Units of the real fields, and of the vectors of the report that are no fields, by name."""
+    fields = {name: field.units for name, field in equation.fields.items() if field.real}
+    vectors = vector_prefixes(equation, output, needed=False)
+    return {**dict.fromkeys(vectors, "length/time"), **fields}
+
+
+def components_by_height(equation: AnyEquation, output: str) -> dict[str, str]:
+    """Units of the components of real fields, and of a velocity that is no field, by name.
+
+    Raises:
+        ValueError: the box has one dimension, or the equation has no real field.
+    """
+    if equation.grid.dimensions == 1:
+        raise ValueError(f"output {output}: one dimension; two or three are needed")
+    fields = real_fields(equation, output)
+    if not fields:
+        raise ValueError(f"output {output}: {equation.name} has no real field; one is needed")
+    return {part: units for name, units in fields.items() for part in component_names(equation, name)}
+
+
+def values_by_component(equation: AnyEquation, fields: Fields, output: str) -> Fields:
+    """Values at the points of the components of `components_by_height`, each `(x, y, z)`."""
+    at_points = {**equation.to_physical(fields), **vectors_at_points(equation, fields)}
+    named = ((component_names(equation, name), at_points[name]) for name in real_fields(equation, output))
+    return {part: values for names, parts in named for part, values in zip(names, parts, strict=True)}
+
+
+def heights(grid: Grid) -> tuple[str, Axis]:
+    """The last direction and the places of its planes, as an axis of records."""
+    axis = AXES[grid.dimensions - 1]
+    text = "distance from the lower wall" * bool(grid.walls)
+    return axis, Axis(grid.coordinates()[-1].ravel(), "length", text)
 
 
 def has_density(equation: AnyEquation) -> bool:

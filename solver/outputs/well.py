@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -36,7 +37,8 @@ class Well(StateFolder):
     """Fields in single precision at uniform times; an ensemble makes a data set in The Well's layout of them.
 
     The start and the end of the run are among the times. A vector keeps its components, a tensor all D × D of them, a
-    wavefunction is two scalars, and components with names of their own are a scalar each. When all members are over,
+    wavefunction is two scalars, and components with names of their own are a scalar each. Between walls the points
+    across them are Gauss–Legendre points, and the walls are boundaries of the kind WALL. When all members are over,
     DATASET/data/{train,valid,test} and DATASET/stats.yaml are made in the ensemble's directory.
 
     Args:
@@ -59,7 +61,10 @@ class Well(StateFolder):
     dataset: str = ""
 
     name: ClassVar[str] = "well"
-    needs: ClassVar[tuple[str, ...]] = (FOURIER,)  # the files call every side periodic
+    needs: ClassVar[tuple[str, ...]] = (FOURIER,)  # the files know periodic sides, and walls
+
+    def fields_it_needs(self, equation: AnyEquation) -> Iterable[str]:
+        return () if equation.grid.walls else super().fields_it_needs(equation)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,7 +95,7 @@ class Well(StateFolder):
     def check(self, equation: AnyEquation) -> None:
         super().check(equation)
         if self.every_time is None:
-            raise ValueError("output.well.every_time is missing: the times of a data set are its multiples")
+            raise ValueError("output.well.every_time is missing: it is needed, times of a data set are its multiples")
         self.selection.check(equation, "output.well")
 
     def check_times(self, end: float) -> None:

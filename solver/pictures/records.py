@@ -10,6 +10,7 @@ import numpy as np
 from solver.pictures.against_time import LISTED, TimePanel, time_panels
 from solver.pictures.colours import Colours, colours_of
 from solver.pictures.fluxes import ENDINGS, flux_panels
+from solver.pictures.height_panels import height_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
 from solver.pictures.number_table import number_tables
@@ -21,7 +22,7 @@ from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
 from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
-from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, wrap_title
+from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, with_unit, wrap_title
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
 
@@ -56,7 +57,7 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
 
 def _panels(recorded: Recorded) -> list[MakePanel]:
     """The functions that draw the panels."""
-    if of_planes := plane_panels(recorded):
+    if of_planes := plane_panels(recorded) or height_panels(recorded):
         return of_planes
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
@@ -69,7 +70,7 @@ def _panels(recorded: Recorded) -> list[MakePanel]:
 def array_columns(recorded: Recorded) -> list[str]:
     """Columns with axes that get a panel: no counts of points, no round-off compared with columns of the same units.
 
-    Quadrature spectra, which no sum needs, come after all others.
+    Images come first. Quadrature spectra, which no sum needs, come after all others.
     """
     sizes = {
         name: float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
@@ -78,7 +79,7 @@ def array_columns(recorded: Recorded) -> list[str]:
     }
     like = lambda name: max(size for other, size in sizes.items() if recorded.units(other) == recorded.units(name))  # noqa: E731
     names = [name for name, size in sizes.items() if size > ROUND_OFF * like(name)]
-    return sorted(names, key=lambda name: name.endswith("_imaginary"))
+    return sorted(names, key=lambda name: (name.endswith("_imaginary"), -len(recorded.axes_of(name))))
 
 
 def _array(recorded: Recorded, column: str) -> MakePanel | None:
@@ -232,10 +233,11 @@ def _two_axes(recorded: Recorded, column: str) -> MakePanel:
         values = recorded.values[column][-1]
         if set(names) <= set(SPACE):
             image, colours = _plane(axis, recorded, column, view)
-            bar = figure.colorbar(image, ax=axis, pad=0.02, aspect=18, extend=colours.extend)
+            beside = axis.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the image, which has the shape of the box
+            bar = figure.colorbar(image, cax=beside, extend=colours.extend)
             bar.ax.tick_params(labelsize=6.5)
-            bar.set_label(unit(recorded.units(column)), fontsize=6.5)
-            axis.set(title=f"{recorded.title(column)}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
+            title = with_unit(recorded.title(column), recorded.units(column))
+            axis.set(title=f"{title}, {recorded.times[-1]}", xlabel=names[0], ylabel=names[1])
             return
         positive = values[values > 0]
         if decades and values.min() >= 0 and positive.size:

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
+    from solver.reading.correlations import two_point_correlations as two_point_correlations
     from solver.reading.ensemble import (
         MemberSeries as MemberSeries,
         member_rows as member_rows,
         read_members as read_members,
     )
     from solver.reading.fluctuations import (
+        boundary_layers as boundary_layers,
         mean_with_error as mean_with_error,
         turbulence as turbulence,
         wall_units as wall_units,

@@ -10,7 +10,7 @@ import numpy as np
 from solver.config import nearest
 from solver.walls.legendre import derivative_at_points, gauss_points, height_of, values
 
-SLOPE, SQUARE = "_slope", "_gradient_square"
+SLOPE, SQUARE, PRESSURE, VISCOSITY = "_slope", "_gradient_square", "pressure", "viscosity"
 WALLS = ("lower", "upper")
 
 
@@ -23,14 +23,17 @@ def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "vel
         kinetic_energy       ½⟨u_i'u_i'⟩
         production           −⟨u_i'w'⟩ ∂U_i/∂z
         transport            −∂/∂z ½⟨w'u_i'u_i'⟩
+        pressure_transport   −∂/∂z ⟨w'p'⟩, where the pressure p was recorded
         viscous_diffusion    ν ∂²/∂z² ½⟨u_i'u_i'⟩
         dissipation          ν⟨∂_j u_i' ∂_j u_i'⟩
-        rest                 dissipation less the three before it: −∂⟨w'p'⟩/∂z, buoyancy, forces, ∂/∂t
+        rest                 dissipation less the terms before it: buoyancy, forces, ∂/∂t
+
+    and `pressure_strain_ij`, ⟨p'(∂_j u_i' + ∂_i u_j')⟩, which moves energy from one component to others.
 
     Args:
         profiles: dataset of one window, `run.statistics["vertical-profiles"].isel(t=-1)`, or of the mean of several; or
             of a single time, `run.records["vertical-profiles"].isel(t=-1)`.
-        viscosity: ν [length²/time]; without it the budget is left out.
+        viscosity: ν [length²/time]; by default the number that was recorded. Without it the budget is left out.
         vector: the velocity u.
 
     Returns:
@@ -44,9 +47,12 @@ def turbulence(profiles: Any, viscosity: float | None = None, vector: str = "vel
     axis = _axis(profiles)
     z = np.asarray(profiles[axis])
     made = fluctuations({str(name): np.asarray(column) for name, column in profiles.data_vars.items()})
-    means = {name: made[name] for name in components_of(profiles)}
+    if viscosity is None and VISCOSITY in profiles:
+        viscosity = float(profiles[VISCOSITY])
     if viscosity is not None:
-        made |= _energy_budget(profiles, vector, means, made, z, viscosity)
+        made |= energy_budget(
+            {str(n): np.asarray(column) for n, column in profiles.items()}, made, z, viscosity, vector
+        )
     kept = {name: ((axis,), column, _about(profiles, name)) for name, column in made.items()}
     return type(profiles)(kept, {axis: profiles[axis]})
 
@@ -72,29 +78,50 @@ def fluctuations(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return made
 
 
-def _energy_budget(
-    profiles: Any, vector: str, means: dict[str, np.ndarray], made: dict[str, np.ndarray], z: np.ndarray, nu: float
+def energy_budget(
+    columns: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], z: np.ndarray, nu: float, vector: str
 ) -> dict[str, np.ndarray]:
-    """Terms of the budget of ½⟨u_i'u_i'⟩."""
-    u = [name for name in means if name in {f"{vector}_{axis}" for axis in "xyz"}]
+    """Terms of the budget of ½⟨u_i'u_i'⟩ and the pressure–strain correlation, as of `turbulence`.
+
+    Args:
+        columns: columns of `[output.vertical-profiles]`.
+        made: result of `fluctuations` of them.
+        z: places of the planes.
+        nu: ν.
+        vector: the velocity u.
+    """
+    names = components_of(columns)
+    u = [name for name in names if name in {f"{vector}_{axis}" for axis in "xyz"}]
     if not u:
-        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in means})}")
-    w = u[-1]
+        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in names})}")
+    w, slopes = u[-1], {a: columns[f"{a}{SLOPE}"] for a in u}
     across = lambda a: made[f"{a}_{w}"]  # noqa: E731
     energy = np.sum([made[f"{a}_{a}"] for a in u], axis=0) / 2
-    square = 2 * energy + sum(means[a] ** 2 for a in u)
-    flux = np.asarray(profiles[f"{vector}_transport"]) - means[w] * square / 2
-    flux = flux - np.sum([means[a] * across(a) for a in u], axis=0)
-    slopes = {a: np.asarray(profiles[f"{a}{SLOPE}"]) for a in u}
-    of_mean = sum(slope**2 for slope in slopes.values())
-    budget = {
+    square = 2 * energy + sum(made[a] ** 2 for a in u)
+    flux = columns[f"{vector}_transport"] - made[w] * square / 2
+    flux = flux - np.sum([made[a] * across(a) for a in u], axis=0)
+    gained = {
         "production": -sum(across(a) * slopes[a] for a in u),
         "transport": -derivative(flux, z),
         "viscous_diffusion": nu * derivative(derivative(energy, z), z),
-        "dissipation": nu * (np.asarray(profiles[f"{vector}{SQUARE}"]) - of_mean),
     }
-    gained = budget["production"] + budget["transport"] + budget["viscous_diffusion"]
-    return {"kinetic_energy": energy, **budget, "rest": budget["dissipation"] - gained}
+    if PRESSURE in names:
+        gained["pressure_transport"] = -derivative(made[f"{w}_{PRESSURE}"], z)
+    lost = nu * (columns[f"{vector}{SQUARE}"] - sum(slope**2 for slope in slopes.values()))
+    rest = {"dissipation": lost, "rest": lost - sum(gained.values())}
+    return {"kinetic_energy": energy, **gained, **rest, **_pressure_strain(columns, made, u)}
+
+
+def _pressure_strain(
+    columns: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], u: list[str]
+) -> dict[str, np.ndarray]:
+    """⟨p'(∂_j u_i' + ∂_i u_j')⟩ by column; empty without a pressure. Means vary across the planes alone."""
+    slopes = {a[-1]: columns[f"{a}{SLOPE}"] for a in u}
+    zero, upward = np.zeros_like(slopes[u[-1][-1]]), u[-1][-1]
+    strain = lambda i, j: sum(slopes[a] if b == upward else zero for a, b in ((i, j), (j, i)))  # noqa: E731
+    pairs = [(i, j) for i in slopes for j in slopes if f"{PRESSURE}_strain_{i}{j}" in columns]
+    of = {pair: columns[f"{PRESSURE}_strain_{''.join(pair)}"] - made[PRESSURE] * strain(*pair) for pair in pairs}
+    return {f"{PRESSURE}_strain_{i}{j}": values for (i, j), values in of.items()}
 
 
 def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> Any:
@@ -128,12 +155,77 @@ def wall_units(profiles: Any, viscosity: float, along: str = "velocity_x") -> An
     return type(profiles)(made, {"wall": list(WALLS), axis: profiles[axis]})
 
 
-def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
-    _height(z)
+def boundary_layers(profiles: Any, vector: str = "velocity") -> Any:
+    """Thicknesses of the boundary layers at both walls, of each scalar T and of a velocity u.
+
+        T_slope_thickness    |T(wall) − T(H/2)| / |∂T/∂z| at the wall, T the mean over planes and time
+        T_rms_thickness      distance from the wall of the largest ⟨T'²⟩ in its half of the layer
+        u_slope_thickness    largest u'_h in its half / ∂u'_h/∂z at the wall, u'_h² = ⟨u'² + v'²⟩ along the walls
+        u_rms_thickness      distance from the wall of this largest u'_h
+
+    Args:
+        profiles: as of `turbulence`, between walls.
+        vector: the velocity u.
+
+    Returns:
+        A dataset along `wall`, lower and upper [length], of the polynomials through the points. A mean without a slope
+        at the wall has no thickness by slope: NaN.
+
+    Raises:
+        KeyError: no such vector was recorded.
+        ValueError: the points are not those between walls.
+
+    Source: Scheel, Kim & White, J. Fluid Mech. 711 (2012) 281 (slope and r.m.s. thicknesses).
+    """
+    axis = _axis(profiles)
+    z, names = np.asarray(profiles[axis]), components_of(profiles)
+    height = _height(z)
+    made = fluctuations({str(name): np.asarray(column) for name, column in profiles.data_vars.items()})
+    u = [name for name in names if name in {f"{vector}_{axis}" for axis in "xyz"}]
+    if not u:
+        raise KeyError(f"{vector!r} was not recorded{nearest(vector, {name.rpartition('_')[0] for name in names})}")
+    scalars = [name for name in names if name not in u and name != PRESSURE]
+    found = {}
+    for name in scalars:
+        slopes = at_walls(np.asarray(profiles[f"{name}{SLOPE}"]), z)
+        apart = np.abs(at_walls(made[name], z) - _at(made[name], z, np.array([0.5 * height]))[0])
+        found[f"{name}_slope_thickness"] = np.divide(apart, np.abs(slopes), out=np.full(2, np.nan), where=slopes != 0)
+        found[f"{name}_rms_thickness"] = _largest(made[f"{name}_{name}"], z)[0]
+    along = np.sum([made[f"{name}_{name}"] for name in u[:-1]], axis=0)
+    places, largest = _largest(along, z)
+    bend = at_walls(derivative(derivative(along, z), z), z)  # of a square that is 0 at the wall with its slope
+    steep = np.sqrt(np.maximum(0.5 * bend, 0))
+    found[f"{vector}_slope_thickness"] = np.divide(np.sqrt(largest), steep, out=np.full(2, np.nan), where=steep > 0)
+    found[f"{vector}_rms_thickness"] = places
+    about = {name: {"long_name": name.replace("_", " "), "units": "length"} for name in found}
+    return type(profiles)({name: (("wall",), v, about[name]) for name, v in found.items()}, {"wall": list(WALLS)})
+
+
+def _largest(profile: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distance from each wall of the largest value in its half of the layer, and this value."""
+    distance = np.linspace(0, 0.5 * _height(z), FINE)
+    places, values_there = [], []
+    for at in (distance, _height(z) - distance):
+        values_at = _at(profile, z, at)
+        i = int(np.clip(np.argmax(values_at), 1, FINE - 2))
+        before, here, after = values_at[i - 1 : i + 2]
+        bend = before - 2 * here + after
+        shift = float(np.clip(0.5 * (before - after) / bend, -1, 1)) if bend < 0 else float(np.argmax(values_at) - i)
+        places.append(distance[1] * (i + shift))
+        values_there.append(here - 0.25 * (before - after) * shift if bend < 0 else values_at.max())
+    return np.asarray(places), np.asarray(values_there)
+
+
+def _at(profile: np.ndarray, z: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Values at any places of the polynomial through a profile at Gauss–Legendre points."""
     points, weights = gauss_points(len(z))
     coefficients = (np.asarray(profile) * weights) @ values(len(z), points)
-    return np.asarray(coefficients @ values(len(z), np.array([-1.0, 1.0])).T)
+    return np.asarray(coefficients @ values(len(z), 2 * places / _height(z) - 1).T)
+
+
+def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
+    return _at(profile, z, np.array([0.0, _height(z)]))
 
 
 def derivative(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -180,6 +272,7 @@ def mean_with_error(t: Any, values_at_t: Any, after: float = 0.0) -> tuple[float
 
 
 FEWEST_BLOCKS = 16
+FINE = 2001  # places in half of a layer, between which a largest value is that of a parabola
 
 
 def _axis(profiles: Any) -> str:

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum, shell_wavenumbers
-from solver.diagnostics.gradients import gradient_tensor
 from solver.diagnostics.points import at_places
 from solver.fft import resample
 from solver.grid import Fourier, Grid, Storage
-from solver.operators import curl, hermitian, project_solenoidal, random_modes
+from solver.operators import curl, gradient, hermitian, project_solenoidal, random_modes
 from solver.spaces.space import SOLENOIDAL, Space
 
 TAIL = 0.1  # fraction of the shells up to k_max that form the tail
@@ -58,7 +57,7 @@ class FourierSpace(Space):
         return self.fourier.derivative_wavenumbers()
 
     def gradient(self, u_hat: Array) -> Array:
-        return gradient_tensor(u_hat, self.fourier_transform)
+        return self.fourier_transform.inverse(gradient(u_hat, self.fourier))  # of scalars, too
 
     def curl(self, u_hat: Array) -> Array:
         return self.fourier_transform.inverse(curl(u_hat, self.fourier))

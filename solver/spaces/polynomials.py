@@ -171,6 +171,16 @@ class PolynomialSpace(Space):
         made = along.inverse(levels.reshape(-1, *levels.shape[2:]))
         return jnp.einsum("zn,nc...->zc...", values, made.reshape(*levels.shape[:2], *made.shape[1:]))
 
+    def at_walls(self, c: Array) -> Array:
+        """Values of polynomials at the lower and the upper wall, `(2, component, x, y)`. One exchange."""
+        along = self._along_walls()
+        ends = jnp.asarray(legendre.values(c.shape[-1], np.array([-1.0, 1.0])), self.grid.dtype)
+        if along is None:
+            return jnp.einsum("wn,cn->wc", ends, c.real)
+        both = jnp.moveaxis(times(ends, c), -1, 0)
+        made = along.inverse(both.reshape(-1, *both.shape[2:]))
+        return made.reshape(*both.shape[:2], *made.shape[1:])
+
     def _along_walls(self) -> Transform | None:
         horizontal = self.grid.horizontal
         return None if horizontal is None else Transform(horizontal, self.method)

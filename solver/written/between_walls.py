@@ -20,7 +20,7 @@ from solver.written.elimination import Reduced, Symbols, named
 from solver.written.energies import cause_symbols
 from solver.written.formula import unicode
 from solver.written.matrices import without_divergence
-from solver.written.plan import Plan
+from solver.written.plan import Plan, plan_as_written
 from solver.written.symbols import applied, random_modes
 from solver.written.text import AS_WRITTEN, BY_PRODUCT_RULE, Text
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum, WrittenError
@@ -106,6 +106,20 @@ def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Tex
 def plans_of(text: Text) -> list[Text]:
     """The text with each plan that may be carried out between walls, the cheapest one first."""
     return [text, *(replace(text, plan=plan) for plan in (AS_WRITTEN, BY_PRODUCT_RULE) if plan != text.plan)]
+
+
+@cache
+def plan_word_by_word(text: Text, dimensions: int) -> Plan[Node] | None:
+    """The plan that follows the text word by word, with rows by scalar of a field.
+
+    Other plans may leave out gradients of products, which a pressure takes up. None if the text has operators on
+    products that are not known between walls.
+    """
+    reduced = without_unknowns(text, dimensions)
+    plan = plan_as_written(reduced.rest, reduced.system.fields)
+    if any(_strange(node) for node in (*plan.rows.values(), *plan.inner)):
+        return None
+    return Plan(plan.inner, plan.products, {scalar: plan.rows[row] for row, scalar in _scalar_of_rows(reduced).items()})
 
 
 def _strange(node: Node) -> list[Node]:

@@ -79,8 +79,8 @@ class Reduced:
 
     def projected(self, rates: Mapping[Node, Node]) -> dict[Node, Node]:
         """Rates of change without multipliers, with what they add."""
-        projected, pushes = dict(rates), self._pushes
-        for multiplier, node in self._multipliers(rates, pushes).items():
+        projected, pushes = dict(rates), self.pushes
+        for multiplier, node in self.multipliers(rates).items():
             for scalar in self.scalars:
                 if multiplier in pushes[scalar]:
                     projected[scalar] = plus((projected[scalar], applied(pushes[scalar][multiplier], node)))
@@ -110,7 +110,7 @@ class Reduced:
         return {scalar: solution.values[scalar] for scalar in self.scalars}
 
     @cached_property
-    def _pushes(self) -> dict[Node, dict[Node, Node]]:
+    def pushes(self) -> dict[Node, dict[Node, Node]]:
         """The rate that a multiplier of 1 adds to each scalar, by scalar and multiplier."""
         pushes: dict[Node, dict[Node, Node]] = {scalar: {} for scalar in self.scalars}
         for multiplier in dict.fromkeys(unknown for _, unknown in self.gradients):
@@ -120,13 +120,13 @@ class Reduced:
                     pushes[scalar][multiplier] = symbol
         return pushes
 
-    def _multipliers(self, rates: Mapping[Node, Node], pushes: Mapping[Node, Mapping[Node, Node]]) -> dict[Node, Node]:
-        """The multipliers that keep the constraints with these rates.
+    def multipliers(self, rates: Mapping[Node, Node]) -> dict[Node, Node]:
+        """The multipliers that keep the constraints with these rates of the scalars.
 
         Raises:
             WrittenError: one that no constraint determines.
         """
-        matrix, right = {}, {}
+        matrix, right, pushes = {}, {}, self.pushes
         multipliers = list(dict.fromkeys(unknown for _, unknown in self.gradients))
         for row, of_row in self.constraint_rows.items():
             right[row] = minus(plus(applied(symbol, rates[scalar]) for scalar, symbol in of_row.items()))

@@ -66,7 +66,7 @@ IN_FILE = [
     (set_attribute("t1_fields/velocity", "dim_varying", None), "t1_fields/velocity: dim_varying is missing"),
     (set_attribute("t1_fields/velocity", "time_varying", False), "velocity: time_varying is False; True is needed"),
     (set_attribute("t1_fields", "field_names", [1.0]), "t1_fields: attribute field_names is [1.]; a list of words"),
-    (set_attribute("boundary_conditions/x_periodic", "bc_type", "WALL"), "x_periodic: bc_type is 'WALL'; PERIODIC"),
+    (set_attribute("boundary_conditions/x_periodic", "bc_type", "HOLE"), "x_periodic: bc_type is 'HOLE'; PERIODIC"),
     (replace_data("boundary_conditions/y_periodic/mask", np.zeros(12, bool)), "y_periodic: a mask of shape [12] is"),
     (remove("boundary_conditions/x_periodic"), "boundary_conditions: none is given for axis x"),
     (remove("t2_fields"), "has no group t2_fields"),

@@ -59,6 +59,8 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
     if name == "written" and not any("div(u)" in line for line in section["write"]):
         solenoidal = []
     walls = {one: draw(conditions(one in solenoidal, one, grid)) for one in fields}
+    if any(walls["velocity"].get(side) == walls["magnetic_field"][side] == "free-slip" for side in _sides(section)):
+        section["mean_field"][-1] = 0.0  # across such walls it is refused
     table = {
         "grid": grid, "equation": section, "walls": {one: both for one, both in walls.items() if both},
         "initial": {one: draw(started(one, rank, fields, grid)) for one, rank in fields.items()},
@@ -77,6 +79,11 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
         elif len(fields) == 1:
             table[key] = next(iter(table[key].values()))
     return _calmed(table) | {"output": draw(outputs(fields, grid, table["time"]))}
+
+
+def _sides(section: dict[str, Any]) -> tuple[str, ...]:
+    """The walls at which a mean field may cross a slip of both fields."""
+    return ("lower", "upper") if "mean_field" in section else ()
 
 
 def _stepper(name: str, walls: dict[str, Any], solenoidal: list[str]) -> str:

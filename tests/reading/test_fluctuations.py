@@ -1,16 +1,19 @@
 """Profiles of means over planes, and the turbulence that follows from them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import refused_in_one_line
 
 import solver as sw
+from solver.dynamics.derived import derived_quantities
 from solver.outputs import Statistics, VerticalProfiles
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.style import style
 from solver.reading.fluctuations import at_walls, derivative
 from solver.steppers import Krogstad4
+from solver.walls.legendre import gauss_points
 
 NU = 0.1
 
@@ -91,8 +94,8 @@ def test_fluctuations_and_their_budget(run):
     along, across = np.pi * slope, bend  # of u, of which half of the squares is the mean
     lost = along**2 + across**2 + (np.pi**2 * hump) ** 2 + (np.pi * slope) ** 2
     np.testing.assert_allclose(made["dissipation"], NU * lost / 2, atol=1e-11)
-    terms = made["production"] + made["transport"] + made["viscous_diffusion"] - made["dissipation"] + made["rest"]
-    np.testing.assert_allclose(terms, 0, atol=1e-14)
+    gains = ("production", "transport", "pressure_transport", "viscous_diffusion", "rest")
+    np.testing.assert_allclose(sum(made[name] for name in gains) - made["dissipation"], 0, atol=1e-14)
     curved = NU * derivative(derivative(energy, flat), flat)
     np.testing.assert_allclose(made["viscous_diffusion"], curved, atol=1e-10)
 
@@ -107,12 +110,35 @@ def test_the_flux_of_energy_of_fluctuations(make_grid):
     columns = VerticalProfiles().values(flow, fields)
     xarray = pytest.importorskip("xarray")
     y = grid.coordinates()[1].ravel()
-    made = sw.turbulence(xarray.Dataset({n: (("y",), np.asarray(c)) for n, c in columns.items()}, {"y": y}), NU)
+    of_planes = {n: (("y",), np.asarray(c)) for n, c in columns.items() if n != "viscosity"}
+    made = sw.turbulence(xarray.Dataset(of_planes, {"y": y}), NU)
     u = np.asarray(flow.to_physical(fields)["velocity"])
     apart = u - u.mean(axis=1, keepdims=True)
     flux = (apart[1] * (apart**2).sum(0)).mean(0) / 2
     np.testing.assert_allclose(made["transport"], -derivative(flux, y), atol=1e-11)
     np.testing.assert_allclose(derivative(np.cos(2 * y), y), -2 * np.sin(2 * y), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_pressure_of_a_snapshot(run):
+    """Its correlations with the velocity and with the strain, against NumPy at the points."""
+    opened, flow, u, dye = run
+    fields = flow.from_physical({"velocity": jnp.asarray(u), "dye": jnp.asarray(dye)[None]})
+    make = derived_quantities(flow)["pressure"].make
+    both = jax.jit(lambda fields: (make(fields), flow.space("velocity").gradient(fields["velocity"])))(fields)
+    p, gradient = map(np.asarray, both)
+    p = p - over_planes(p)
+    gradient = gradient - over_planes(np.moveaxis(gradient, (0, 1), (-2, -1))).transpose(1, 2, 0)[:, :, None, None]
+    made = sw.turbulence(opened.records["vertical-profiles"].isel(t=0))
+    np.testing.assert_allclose(made["velocity_z_pressure"], over_planes(p * u[2]), atol=1e-13)
+    for i, j in ((0, 0), (0, 2), (1, 1), (2, 2)):
+        strain = over_planes(p * (gradient[i, j] + gradient[j, i]))
+        np.testing.assert_allclose(made[f"pressure_strain_{'xyz'[i]}{'xyz'[j]}"], strain, atol=1e-13)
+    assert np.abs(made["pressure_strain_xz"]).max() > 1e-4
+    moved = -derivative(over_planes(p * u[2]), flow.grid.coordinates()[2].ravel())
+    np.testing.assert_allclose(made["pressure_transport"], moved, atol=1e-12)
+    plain = VerticalProfiles(pressure=False).layout(flow).columns
+    assert not [name for name in plain if "pressure" in name]
 
 
 def test_wall_units_of_a_shear(run):
@@ -129,6 +155,30 @@ def test_wall_units_of_a_shear(run):
         sw.turbulence(opened.records["vertical-profiles"])
     with pytest.raises(KeyError, match="'wind' was not recorded"):
         sw.turbulence(opened.records["vertical-profiles"].isel(t=0), NU, vector="wind")
+
+
+def test_boundary_layers_of_known_profiles():
+    """T = ½ + ½(1 − 2z)⁷; T'² and u'² are squares of z(1 − z)³ and z(1 − z)⁵, largest at 1/4 and 1/6 of the height."""
+    xarray = pytest.importorskip("xarray")
+    height = 2.0
+    points, _ = gauss_points(33)
+    z = 0.5 * height * (1 + points)
+    x = z / height
+    mean, slope = 0.5 + 0.5 * (1 - 2 * x) ** 7, -7 * (1 - 2 * x) ** 6 / height
+    columns = {name: 0 * z for a in "xz" for name in (f"velocity_{a}", f"velocity_{a}_slope")}
+    columns |= {f"velocity_{a}_velocity_{a}_velocity_{a}": 0 * z for a in "xz"}
+    columns |= {"velocity_x_velocity_x": (x * (1 - x) ** 5) ** 2, "velocity_z_velocity_z": 0 * z}
+    columns |= {"dye": mean, "dye_slope": slope, "dye_dye": mean**2 + (x * (1 - x) ** 3) ** 2, "dye_dye_dye": mean**3}
+    made = sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}))
+    np.testing.assert_allclose(made["dye_slope_thickness"], height / 14)
+    lower = made.sel(wall="lower")
+    assert float(lower["dye_rms_thickness"]) == pytest.approx(height / 4, abs=1e-6)
+    assert float(lower["velocity_rms_thickness"]) == pytest.approx(height / 6, abs=1e-6)
+    assert float(lower["velocity_slope_thickness"]) == pytest.approx(height * (1 / 6) * (5 / 6) ** 5, rel=1e-9)
+    upper = made.sel(wall="upper")  # where both grow up to the middle, and u' has no slope
+    assert float(upper["dye_rms_thickness"]) == pytest.approx(height / 2, abs=1e-3)
+    with pytest.raises(KeyError, match="'wind' was not recorded"):
+        sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}), vector="wind")
 
 
 def test_the_error_of_a_mean_counts_correlation():
@@ -156,17 +206,19 @@ def test_equations_without_planes_are_refused(make_grid):
 
 
 def test_profiles_are_drawn_against_the_height(run, tmp_path):
-    """Four panels: means, fluctuations, fluxes, skewness; none of them taken for a spectrum."""
+    """Means, fluctuations, fluxes, skewness, and the budget with the recorded viscosity; none taken for a spectrum."""
     opened, *_ = run
     recorded = Recorded.read(VerticalProfiles.file(opened.directory))
     with style(View()):
         figure = records_figure(recorded, View())
     shown = [axis for axis in figure.axes if axis.get_visible()]
     titles = [axis.get_title(loc="left") or axis.get_title() for axis in shown]
-    words = ["mean over planes", "fluctuation (rms)", "flux", "skewness"]
+    words = ["mean over planes", "fluctuation (rms)", "flux", "skewness", "turbulent energy budget", "pressure–strain"]
     assert [title.partition(",")[0] for title in titles] == words
     assert all(axis.get_ylabel().startswith("z") for axis in shown)
     labels = [line.get_label() for line in shown[2].lines]
-    assert labels[:3] == ["velocity z dye", "velocity z velocity x", "velocity z velocity y"]
+    assert labels[:4] == [f"velocity z {name}" for name in ("dye", "pressure", "velocity x", "velocity y")]
+    budget = sum(line.get_xdata() for line in shown[4].lines if line.get_label() != "_child6")
+    np.testing.assert_allclose(budget, 0, atol=1e-12)
     height = shown[0].lines[0].get_ydata()
     np.testing.assert_allclose(height, opened.records["vertical-profiles"]["z"])

@@ -6,9 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
 from solver import walls
+from solver.assemble import schema
+from solver.assemble.build import Assembly
+from solver.config import load
+from solver.config.cases import cases
 from solver.dynamics.budget import imbalance
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
@@ -238,3 +243,92 @@ def test_a_channel_of_a_constant_flow_rate(make_grid):
     np.testing.assert_allclose(faster.space("velocity").means(fields["velocity"]), [2.0, 0.0, 0.0], atol=1e-13)
     with pytest.raises(ValueError, match="0 across the walls"):
         sw.equations.NavierStokes(grid, 0.05, forcing=sw.forcing.FlowRate((1.0, 0.0, 0.1)))
+
+
+def of_case(name, shape, k, parameters, more=()):
+    """The equation of a run file on few points, with one wave k along x and other parameters."""
+    sides = [float(2 * np.pi / k), *[1.0] * (len(shape) - 1)]
+    words = [f"grid.shape={shape}", f"grid.lengths={sides}", "devices.use=[0]", *more]
+    words += [f"equation.parameters.{key}={float(value)!r}" for key, value in parameters.items()]
+    return Assembly(load(cases()[name], schema(), words), sw.device_mesh([0])).equation
+
+
+def at_rest(equation, **given):
+    """Coefficients of fields that depend on the height alone; all others are 0."""
+    shapes, z = equation.physical_shapes(), equation.grid.coordinates()[-1]
+    values = {name: np.zeros(shape) for name, shape in shapes.items()}
+    for name, (component, profile) in given.items():
+        values[name][component] = profile(z)
+    return equation.from_physical({name: jnp.asarray(u) for name, u in values.items()})
+
+
+FREE = ["walls.u.lower='free-slip'", "walls.u.upper='free-slip'"]
+FREE_ONSET, FREE_WAVE = 27 * np.pi**4 / 4, np.pi / np.sqrt(2)
+
+
+def magnetised(factor):
+    """3757.230 at Q = 100, a = 4.01203, by Chebyshev collocation (3757.4 in Chandrasekhar 1961, table XIV)."""
+    nu = (factor * 3757.230) ** -0.5
+    equation = of_case("magnetoconvection", [4, 25], 4.01203, {"nu": nu, "kappa": nu, "eta": nu, "b0": 10 * nu})
+    return equation, at_rest(equation, T=(0, lambda z: 1 - z))
+
+
+def salty(factor):
+    """Fingers between free walls: R_S/τ − R_T = 27π⁴/4 (Turner 1973, chapter 8)."""
+    numbers = {"rt": 1000.0, "rs": factor * 0.1 * (FREE_ONSET + 1000.0), "tau": 0.1}
+    equation = of_case("salt-fingers", [4, 25], FREE_WAVE, numbers, FREE)
+    return equation, at_rest(equation, T=(0, lambda z: z), S=(0, lambda z: z))
+
+
+def heated_from_within(factor):
+    """2772.27 with the wavenumber 2.629 (Roberts 1967)."""
+    equation = of_case("internal-heating", [4, 25], 2.629, {"rayleigh": factor * 2772.27})
+    return equation, at_rest(equation, T=(0, lambda z: (1 - z**2) / 2))
+
+
+def inclined(factor):
+    """Rolls along the slope at 1707.762/cos γ, about the stream R sin γ (z³/6 − z²/4 + z/12), γ = 30°."""
+    rayleigh = factor * 1707.762 / np.cos(np.pi / 6)
+    equation = of_case("inclined-layer", [4, 4, 25], 3.117, {"rayleigh": rayleigh})
+    stream = lambda z: rayleigh * 0.5 * (z**3 / 6 - z**2 / 4 + z / 12)  # noqa: E731
+    return equation, at_rest(equation, u=(1, stream), T=(0, lambda z: 0.5 - z))
+
+
+@pytest.mark.slow
+def test_a_field_across_a_perfect_conductor_needs_a_velocity_at_rest_there(make_grid):
+    """A flow along the wall would feed the energy with u·b B₀ there, which nothing pays for."""
+    grid = make_grid((8, 13), 1, walls="y")
+    of = {"velocity": walls.FreeSlip(), "magnetic_field": walls.FreeSlip()}
+    sw.equations.MHD(grid, 0.1, 0.1, mean_field=(1.0, 0.0), walls=of)
+    sw.equations.MHD(grid, 0.1, 0.1, mean_field=(1.0, 0.5), walls={"magnetic_field": walls.FreeSlip()})
+    with refused_in_one_line("0 across a wall where velocity and magnetic_field are free-slip is needed"):
+        sw.equations.MHD(grid, 0.1, 0.1, mean_field=(0.0, 0.5), walls=of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", [magnetised, salty, heated_from_within, inclined])
+def test_layers_become_unstable_where_theory_says(of):
+    rates = [np.max(np.linalg.eigvals(matrix_of(*of(factor))).real) for factor in (0.999, 1.001)]
+    assert rates[0] < 0 < rates[1]
+    assert 0.999 + 0.002 * rates[0] / (rates[0] - rates[1]) == pytest.approx(1, abs=5e-6)
+
+
+@pytest.mark.slow
+def test_plates_that_swing_are_exact():
+    """Stokes' second problem in the frame of the plates, over half a period."""
+    run = Assembly(load(cases()["oscillating-walls"], schema(), ["grid.shape=[4, 33]"]), sw.device_mesh([0]))
+    equation, omega, nu = run.equation, 2 * np.pi, 0.01
+    z, wave = equation.grid.coordinates()[-1], np.sqrt(1j * omega / nu)
+    shape = 1 - np.cosh(wave * (z - 0.5)) / np.cosh(wave / 2)
+    exact = lambda t: (-1j / omega * np.exp(1j * omega * t) * shape).real  # noqa: E731
+    stepper = run.stepper
+    state = sw.initial_state(equation, stepper, {"u": at_points(exact(0.0), equation)})
+    end = sw.integrate(equation, stepper, state, step=0.01, steps=50).field
+    np.testing.assert_allclose(equation.to_physical(end)["u"], at_points(exact(0.5), equation), atol=1e-7)
+
+
+def at_points(along, equation):
+    """A velocity along x, at the points."""
+    u = np.zeros(equation.physical_shapes()["u"])
+    u[0] = along
+    return jnp.asarray(u)
