@@ -66,7 +66,7 @@ def new_run_file(entry: Entry, name: str) -> str:
 
 
 def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """The simplest case: without walls, particles, forcing, bodies or scalars, of few points; empty if there is no case."""
+    """The simplest case: no walls, particles, forcing, bodies or scalars, and few points; empty if there is no case."""
     tables = {case: tomllib.loads(path.read_text(encoding="utf-8")) for case, path in cases().items()}
     fit = [case for case, table in tables.items() if table["equation"]["name"] == entry.name]
 
