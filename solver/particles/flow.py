@@ -59,11 +59,12 @@ def velocity_of(equation: Any, name: str | None, shapes: Mapping[str, Any]) -> s
     Raises:
         ValueError: the equation has no such vector, or none at all.
     """
-    vectors = jax.eval_shape(lambda fields: vectors_of(equation, fields), shapes)
+    vectors: list[str] = []  # in their order, which JAX does not keep
+    jax.eval_shape(lambda fields: vectors.extend(vectors_of(equation, fields)), shapes)
     if not vectors:
         raise ValueError(f"particles in {equation.name}: it has no velocity that carries them")
     if name is None:
-        return next(iter(vectors))
+        return vectors[0]
     if name not in vectors:
         raise ValueError(f"particles: field {name!r} of {equation.name}: the vectors are {', '.join(vectors)}")
     return name

@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver.particles import Particles
+from solver.particles.flow import velocity_of
 
 STARTS = np.array([[0.4, 0.3], [2.0, 5.9], [6.2, 3.3], [4.4, 0.1]])
 A = 2.0
@@ -198,6 +199,15 @@ def test_gradients_of_a_place_against_differences(devices):
 def test_wrong_numbers_are_one_line(make, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         make()
+
+
+def test_the_velocity_carries_them_unless_another_vector_is_named():
+    """Its name comes after that of the magnetic field."""
+    grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
+    flow = sw.equations.MHD(grid, viscosity=0.1, resistivity=0.1)
+    shapes = flow.field_shapes()
+    assert velocity_of(flow, None, shapes) == "velocity"
+    assert velocity_of(flow, "magnetic_field", shapes) == "magnetic_field"
 
 
 def test_what_cannot_carry_them_is_refused():
