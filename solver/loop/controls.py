@@ -139,17 +139,12 @@ class StepControl(eqx.Module):
         if self.size is not None:
             stepper.check_step(equation, self.size)
         else:
-            stepper.check_longest_step(equation, self.longest)
+            stepper.check_longest_step(equation, getattr(self, "max_step", math.inf))
 
     @property
     def size(self) -> Any:
         """The size of every step where all are equal, and None where each is chosen."""
         return None
-
-    @property
-    def longest(self) -> Any:
-        """The longest step that it may choose [time]; infinite without a bound."""
-        return getattr(self, "max_step", math.inf)
 
     def start(self, equation: AnyEquation, state: State) -> Numbers:
         """Memory of the control before the first step: numbers by name, also in nested dicts."""

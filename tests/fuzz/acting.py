@@ -1,4 +1,4 @@
-"""What acts on a flow, drawn at random: forcings, bodies, sponges."""
+"""What acts on a flow, drawn at random: forcings, bodies, sponges; and particles that it carries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fuzz.turns import EXACT
 
 SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
 WITH_BODIES = ("navier-stokes", "boussinesq", "mhd", "hall-mhd", "isothermal-flow", "oldroyd-b", "shallow-water")
+CARRYING = ("navier-stokes", "boussinesq", "mhd", "vorticity", "isothermal-flow", "advection-diffusion")
 ETA = st.sampled_from([0.1, 0.2])
 ANGLE = st.sampled_from([-1.0, 0.4, 2.0])
 
@@ -107,3 +108,29 @@ def bodies(draw: Any, lengths: list[float], scalars: list[str], part: float) -> 
     if scalars and draw(st.booleans()):
         found |= draw(st.one_of(fixed(scalars), st.just({"sealed": scalars[:1]})))
     return found
+
+
+@st.composite
+def particles(draw: Any, section: dict[str, Any], grid: dict[str, Any]) -> dict[str, Any]:
+    """`[particles.NAME]` of one or two kinds with their output, or nothing."""
+    if section["name"] not in CARRYING or draw(st.integers(0, 3)) != 3:
+        return {}
+    d = len(grid["shape"])
+    kinds = [
+        {"count": 7, "order": draw(st.sampled_from([4, 6, 8]))},
+        {"kind": "inertial", "start": "lattice", "count": 2**d, "response_time": 0.1, "gravity": [draw(SIGNED)] * d},
+        {
+            "kind": "brownian",
+            "start": "pairs",
+            "distance": 0.1,
+            "count": 4,
+            "diffusivity": 0.01,
+            "precision": "float32",
+        },
+        {"kind": "inertial", "count": 5, "response_time": 0.2, "density_ratio": 0.5, "release": 0.01},
+    ]
+    names = draw(st.lists(st.sampled_from(["b", "a", "dust"]), min_size=1, max_size=2, unique=True))
+    record = draw(st.sampled_from([[], ["velocity"], ["acceleration", "gradient"]]))
+    steps = draw(st.sampled_from([1, 2]))
+    found = {name: draw(st.sampled_from(kinds)) for name in names}
+    return {"particles": found, "output": {"particles": {"every_steps": steps, "record": record}}}

@@ -84,6 +84,10 @@ def _rows(folder: Path, name: str) -> dict[int, Any]:
         if steps != sorted(set(steps)):
             raise Fault(f"series.csv has rows of the steps {steps}")
         return dict(zip(steps, lines, strict=True))
+    if name == "particles":
+        files = {path.stem: _rows(path.parent, path.stem) for path in (folder / name).glob("*.h5")}
+        steps = sorted({step for rows in files.values() for step in rows})
+        return {step: {f"{one} {c}": v for one, rows in files.items() for c, v in rows[step].items()} for step in steps}
     if not (folder / f"{name}.h5").exists():
         return {}
     with h5py.File(folder / f"{name}.h5") as file:

@@ -12,7 +12,7 @@ from reference.runs import SPLIT, start_of, system_of
 from reference.splitting import STEPS
 from reference.steppers import EMBEDDED
 
-from fuzz.acting import SIGNED, forcings, obstacles
+from fuzz.acting import SIGNED, forcings, obstacles, particles
 from fuzz.layers import walled_files
 from fuzz.outputs import outputs
 from fuzz.running import RANDOM, disturbance
@@ -313,7 +313,9 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
         table["initial"] = next(iter(table["initial"].values()))
     if not is_calm(table):
         table["time"] = {"stepper": table["time"]["stepper"], "step": 2e-4, "end": 8e-4}
-    return table | {"output": draw(outputs(section, fields, grid, table["time"]))}
+    carried = draw(particles(section, grid))
+    table |= {"particles": carried["particles"]} if carried else {}
+    return table | {"output": draw(outputs(section, fields, grid, table["time"])) | carried.get("output", {})}
 
 
 def is_calm(table: dict[str, Any]) -> bool:

@@ -122,7 +122,7 @@ def _scaled_walls(both: dict[str, Any], unit: float, length: float) -> dict[str,
 def units_do_not_matter(table: Table, folder: Path) -> str:
     """In units of length and time from 1e-12 to 1e12 a run has the same fields, in these units."""
     section, time = table["equation"], table["time"]
-    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge"}:
+    if section["name"] not in UNITS or "step" not in time or table.keys() & {"forcing", "body", "sponge", "particles"}:
         return "units unknown"
     if any(key.startswith("hyper") or key in ("diffusivities", "mean_gradients") for key in section):
         return "units unknown"

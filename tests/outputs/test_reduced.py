@@ -185,7 +185,7 @@ def test_a_wavefunction_on_fewer_points(tmp_path):
         ({"coarsen": 8}, r"output.snapshots.coarsen = 8: .*"),
         (
             {"fields": ("speed",)},
-            "navier-stokes has no 'speed'; known are dissipation, q_criterion, velocity, vorticity",
+            "navier-stokes has no 'speed'; known are dissipation, pressure, q_criterion, velocity, vorticity",
         ),
     ],
 )
