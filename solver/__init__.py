@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.equations import (
         ChangedStart as ChangedStart,
         Companion as Companion,
+        CompanionWarning as CompanionWarning,
         Equation as Equation,
         Field as Field,
         IdleForcing as IdleForcing,

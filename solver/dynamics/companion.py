@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -17,6 +18,20 @@ from solver.grid import Storage
 from solver.operators import Fields
 
 MOTION = "motion"  # the name of the companion that holds the bodies that the flow moves
+
+
+class CompanionWarning(UserWarning):
+    """A companion that its equation or grid makes less exact than it seems.
+
+    `warnings.simplefilter("ignore", sw.CompanionWarning)` turns it off.
+    """
+
+
+def warn_of_companions(equation: Any) -> None:
+    """Warn, in the class `CompanionWarning`, of what companions say of their equation."""
+    for name, companion in equation.companions_by_name().items():
+        for line in companion.warnings(equation):
+            warnings.warn(f"{name}: {line}", CompanionWarning, stacklevel=3)
 
 
 class Step(NamedTuple):
@@ -85,6 +100,10 @@ class Companion(eqx.Module):
             ValueError: the message names the reason. By default nothing is refused.
         """
         return
+
+    def warnings(self, equation: Any) -> list[str]:
+        """Warnings at the start of a run about this companion of an equation, one line each; none by default."""
+        return []
 
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
         """y with which each step begins, of the same shape, such as after a random kick; by default as it was."""

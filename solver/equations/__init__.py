@@ -5,7 +5,7 @@ from typing import Any
 from solver.discovery import public_class, public_names
 from solver.dynamics.any_equation import AnyEquation as AnyEquation
 from solver.dynamics.checks import require as require
-from solver.dynamics.companion import Companion as Companion
+from solver.dynamics.companion import Companion as Companion, CompanionWarning as CompanionWarning
 from solver.dynamics.equation import (
     Equation as Equation,
     SplitEquation as SplitEquation,

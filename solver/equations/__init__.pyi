@@ -2,6 +2,7 @@
 from solver.dynamics.any_equation import AnyEquation as AnyEquation
 from solver.dynamics.checks import require as require
 from solver.dynamics.companion import Companion as Companion
+from solver.dynamics.companion import CompanionWarning as CompanionWarning
 from solver.dynamics.equation import Equation as Equation
 from solver.dynamics.equation import SplitEquation as SplitEquation
 from solver.dynamics.equation import advection_rate as advection_rate

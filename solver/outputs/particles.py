@@ -149,7 +149,10 @@ def _changes(
     """Changes of the fields, for the acceleration of the fluid; None where it is not recorded."""
     if ACCELERATION not in output.record:
         return None
-    forcing, key, step = ({}, (), 0) if forces is None else forces
+    if forces is None:  # of shapes alone
+        own = equation.fields_alone(fields)
+        return Changes(own, own, {})
+    forcing, key, step = forces
     return equation.at_step(forcing, key, step).changes(fields, t)
 
 

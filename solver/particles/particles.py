@@ -19,7 +19,7 @@ from solver.dynamics.companion import Companion, Step
 from solver.grid import Grid, Storage
 from solver.operators import Fields, normal
 from solver.particles.flow import Flow, FlowSource, velocity_of
-from solver.particles.splines import ORDERS
+from solver.particles.splines import ORDERS, spline_error
 from solver.particles.starts import STARTS, check_start, positions_at_start, positions_in
 from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
 
@@ -188,6 +188,16 @@ class Particles(Companion):
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
         velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
         check_start(self, equation.grid)
+
+    def warnings(self, equation: Any) -> list[str]:
+        layout = equation.grid.layout
+        highest = max(2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in range(layout.dimensions))
+        if highest <= 2 * np.pi / 3:
+            return []
+        return [
+            f"dealias {str(equation.grid.dealias)!r} keeps waves up to k h = {highest:.3g}, of which splines of order "
+            f"{self.order} have an error of {spline_error(highest, self.order):.2g}: two-thirds keeps them below 2.1"
+        ]
 
     def unwrapped(self, y: np.ndarray, lengths: Any) -> np.ndarray:
         """Positions `(particle, direction)` that count the turns around the box [length], in double precision."""

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.companion import CompanionWarning
 from solver.dynamics.idle_forcing import IdleForcing
 from solver.dynamics.start_changes import ChangedStart
 from solver.dynamics.unsolved_modes import UnsolvedModes
@@ -26,7 +27,7 @@ from solver.steppers.state import State
 
 _finite = jax.jit(lambda fields: {name: jnp.all(jnp.isfinite(f)) for name, f in fields.items()})
 
-OF_STARTS = (ChangedStart, IdleForcing, UnsolvedModes)  # warnings that the log has
+OF_STARTS = (ChangedStart, CompanionWarning, IdleForcing, UnsolvedModes)  # warnings that the log has
 
 
 def first_state(simulation: Simulation, run: Run) -> tuple[State, int | None]:

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import BUDGET, with_budget
-from solver.dynamics.companion import companions_at_start
+from solver.dynamics.companion import companions_at_start, warn_of_companions
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import budget_columns, kept_energies
 from solver.dynamics.forcings import start_forcings
@@ -59,6 +59,8 @@ def initial_state(
 
         UnsolvedModes: the divisor in the equation of an unknown vanishes for some modes. Not while tracing.
 
+        CompanionWarning: a companion is less exact than it seems, such as particles among waves that splines miss.
+
     Raises:
         TypeError: an equation that the stepper cannot step.
         ValueError: fields of other names or shapes, or complex ones where the equation is real; a linear part or a
@@ -74,6 +76,7 @@ def initial_state(
     forced, idle, unsolved = _start_forcing(equation, key, made["field"])
     warn_of_idle_forcings(equation, idle)
     warn_of_unsolved_modes(equation, unsolved)
+    warn_of_companions(equation)
     storage = split_arrays(
         _field_storage(equation),
         _history_storage(equation, stepper, made["history"]),

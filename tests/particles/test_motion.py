@@ -210,6 +210,14 @@ def test_the_velocity_carries_them_unless_another_vector_is_named():
     assert velocity_of(flow, "magnetic_field", shapes) == "magnetic_field"
 
 
+def test_waves_that_splines_miss_are_told():
+    stepper, dust = sw.steppers.IFRK4(), {"dust": sw.particles.Tracers(count=5)}
+    flow = sw.equations.Vorticity(sw.Grid((12, 12), dealias="none", mesh=sw.device_mesh([0])), particles=dust)
+    with pytest.warns(sw.CompanionWarning, match=r"dust: dealias 'none' keeps waves up to k h = 3.14.* error of 1: "):
+        sw.initial_state(flow, stepper, jnp.zeros((12, 12)))
+    assert flow.particles["dust"].warnings(sw.equations.Vorticity(sw.Grid((12, 12), mesh=sw.device_mesh([0])))) == []
+
+
 def test_what_cannot_carry_them_is_refused():
     grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
     dust = {"dust": sw.particles.Tracers(count=5)}
