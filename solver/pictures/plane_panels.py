@@ -12,10 +12,22 @@ from solver.pictures.recorded import Recorded
 from solver.pictures.style import in_words, legend_below
 from solver.pictures.ticks import few_ticks
 from solver.pictures.view import View
-from solver.reading.fluctuations import PRESSURE, VISCOSITY, components_of, energy_budget, fluctuations
+from solver.reading.fluctuations import (
+    PRESSURE,
+    SLOPE,
+    VISCOSITY,
+    WALLS,
+    at_walls,
+    components_of,
+    energy_budget,
+    fluctuations,
+)
+from solver.walls.legendre import height_of
 
 TRANSPORT = "_transport"
 TERMS = ("production", "transport", "pressure_transport", "viscous_diffusion", "dissipation", "rest")
+KARMAN, INTERCEPT = 0.41, 5.2  # of the law of the wall
+LEAST_REYNOLDS = 30  # Re_τ from which a flow may have it
 LATER = 3  # of more rows than this that are no windows, the mean of their later half is drawn
 
 
@@ -41,7 +53,8 @@ def plane_panels(recorded: Recorded) -> list[MakePanel]:
     shown = {"mean over planes": means, "fluctuation (rms)": rms, "flux": flux, "skewness": skewness}
     shown |= _budget(recorded, column, made, w)
     shown = {f"{title}, {when}": curves for title, curves in shown.items() if curves}
-    return [_panel(recorded, height, title, curves) for title, curves in shown.items()]
+    law = _law_of_the_wall(recorded, column, f"{w.rpartition('_')[0]}_x", when)
+    return [*law, *(_panel(recorded, height, title, curves) for title, curves in shown.items())]
 
 
 def _budget(
@@ -56,6 +69,42 @@ def _budget(
     strain = {name: values for name, values in terms.items() if name.startswith(PRESSURE) and name[-1] == name[-2]}
     gains = {name: -values if name == "dissipation" else values for name, values in terms.items() if name in TERMS}
     return {"turbulent energy budget": gains, "pressure–strain": strain}
+
+
+def _law_of_the_wall(recorded: Recorded, column: Mapping[str, np.ndarray], along: str, when: str) -> list[MakePanel]:
+    """A panel of the mean velocity in wall units from each wall up to the middle, with the law of the wall.
+
+    Empty in a periodic box, without a viscosity, and where Re_τ is below 30 at a wall, so that there is no such law.
+
+    Source: Pope, Turbulent Flows (2000), section 7.1.4.
+    """
+    z = recorded.axis(recorded.axes_of(along)[0]) if f"{along}{SLOPE}" in column else np.empty(0)
+    if not z.size or VISCOSITY not in recorded.values or height_of(z) is None:
+        return []
+    nu, half = float(recorded.values[VISCOSITY][-1]), 0.5 * float(z[0] + z[-1])
+    speeds = np.sqrt(nu * np.abs(at_walls(column[f"{along}{SLOPE}"], z)))
+    if min(speeds) * half < LEAST_REYNOLDS * nu:
+        return []
+    curves = {}
+    for side, speed, distance, at_wall in zip(
+        WALLS, speeds, (z, 2 * half - z), at_walls(column[along], z), strict=True
+    ):
+        near = np.flatnonzero(distance <= half * (1 + 1e-9))
+        curves[side] = distance[near] * speed / nu, np.abs(column[along] - at_wall)[near] / speed
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        for side, (distance, velocity) in curves.items():
+            axis.semilogx(distance, velocity, lw=1.2, label=f"{side} wall, Re_τ = {max(distance):.3g}")
+        reach = np.geomspace(0.5, max(max(distance) for distance, _ in curves.values()), 200)
+        axis.semilogx(reach[reach < 12], reach[reach < 12], "--", lw=0.8, color="0.5", label="U⁺ = y⁺")
+        law = np.log(reach) / KARMAN + INTERCEPT
+        axis.semilogx(reach[reach > 5], law[reach > 5], ":", lw=0.8, color="0.5", label="ln(y⁺)/0.41 + 5.2")
+        axis.set(title=f"{in_words(along)} in wall units, {when}", xlabel="y⁺", ylabel="U⁺")
+        axis.grid(True)
+        few_ticks(axis)
+        legend_below(axis)
+
+    return [make]
 
 
 def _panel(recorded: Recorded, height: str, title: str, curves: Mapping[str, np.ndarray]) -> MakePanel:

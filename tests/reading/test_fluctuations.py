@@ -8,6 +8,7 @@ from helpers import refused_in_one_line
 
 import solver as sw
 from solver.dynamics.derived import derived_quantities
+from solver.io import Axis, Column, RecordsLayout
 from solver.outputs import Statistics, VerticalProfiles
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.style import style
@@ -155,6 +156,29 @@ def test_wall_units_of_a_shear(run):
         sw.turbulence(opened.records["vertical-profiles"])
     with pytest.raises(KeyError, match="'wind' was not recorded"):
         sw.turbulence(opened.records["vertical-profiles"].isel(t=0), NU, vector="wind")
+
+
+@pytest.mark.slow
+def test_the_law_of_the_wall_is_drawn_where_there_may_be_one():
+    """Of U = S z + 1, which is U⁺ = y⁺ up to the middle of the layer; not where Re_τ is below 30."""
+    z = 1.0 + gauss_points(17)[0]
+    rows = {"velocity_x": 4 * z + 1, "velocity_x_slope": 4 + 0 * z, "velocity_z": 0 * z, "velocity_z_slope": 0 * z}
+    rows |= {f"velocity_{a}_velocity_{a}": rows[f"velocity_{a}"] ** 2 for a in "xz"}
+    rows |= {f"velocity_{a}_velocity_{a}_velocity_{a}": rows[f"velocity_{a}"] ** 3 for a in "xz"}
+    rows |= {"velocity_x_velocity_z": 0 * z, "velocity_gradient_square": 16 + 0 * z, "velocity_transport": 0 * z}
+    columns = {**{name: Column(("z",)) for name in rows}, "viscosity": Column()}
+    layout = RecordsLayout({"z": Axis(z, "length")}, columns)
+    for viscosity, drawn in ((1e-3, True), (1.0, False)):
+        values = {name: row[None] for name, row in rows.items()} | {"viscosity": np.array([viscosity])}
+        with style(View()):
+            figure = records_figure(Recorded("vertical-profiles", np.zeros(1), layout, values), View())
+        first = figure.axes[0]
+        assert (first.get_xlabel() == "y⁺") is drawn
+        if drawn:
+            lower, upper = (line.get_xydata() for line in first.lines[:2])
+            np.testing.assert_allclose(lower[:, 1], lower[:, 0])
+            np.testing.assert_allclose(upper[:, 1], upper[:, 0])
+            assert lower[:, 0].max() == pytest.approx(np.sqrt(4e-3) / 1e-3)  # Re_τ, at the point in the middle
 
 
 def test_boundary_layers_of_known_profiles():
