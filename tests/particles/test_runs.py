@@ -92,7 +92,7 @@ def test_what_is_recorded_is_the_flow_at_the_particles(run_file, tmp_path):
     whole = tmp_path / "whole"
     run_file.write_text(HEAD.replace('["velocity"]', '["velocity", "acceleration", "vorticity"]') + TRACERS)
     words = [f"output.directory={whole}", "output.particles.every_steps=1", "time.step=0.01", "time.end=0.04"]
-    words += ["forcing.name='frozen-shells'", "forcing.low=1.0", "forcing.high=2.0", "forcing.return_time=0.1"]
+    words += ["forcing.name='frozen-shells'", "forcing.low=1.0", "forcing.high=1.5", "forcing.return_time=0.1"]
     assert main(["run", str(run_file), "time.stepper='ifrk4'", "particles.tracers.order=8", *words]) == 0
     one = tracks(whole)["tracers"]
     x, u, a = (one[name].values for name in ("position", "velocity", "acceleration"))
