@@ -228,7 +228,7 @@ class EvaluationBetweenWalls(Evaluation):
         fields = (None, None) if series is None else space.at_halves(series)
         made, found = [], []
         for u, order in zip(fields, (slice(height // 2, None), slice((height - 1) // 2, None, -1)), strict=True):
-            values = _by_slot(functions[0], () if u is None else jnp.moveaxis(u, 1, 0))
+            values = _by_slot(functions[0], () if u is None else [u[:, i] for i in range(u.shape[1])])  # none is copied
             own = dict(numbers)
             if SPACING in numbers:
                 *others, across = numbers[SPACING]
