@@ -206,7 +206,7 @@ class EvaluationBetweenWalls(Evaluation):
             function = self.function(plan, inner, products)
             functions = function, *([] if largest is None else [largest])
             numbers, places = self.numbers(rows.modes, *functions), self.places(*functions)
-            make = self._made_at_points if function.functions else self._made_at_levels
+            make = self._made_at_points if function.functions else self._made_at_halves
             series = self.inner([plan.inner[i] for i in inner], rows) if inner else None
             c, found = make(rows.space, functions, series, numbers, places)
             rows = rows.with_products(dict(zip(products, components(c), strict=True)))  # type: ignore[assignment]
@@ -220,18 +220,28 @@ class EvaluationBetweenWalls(Evaluation):
         made, found = self.made_of_values(functions, values, numbers, places, self.grid.physical_shape)
         return space.polynomials_of(jnp.stack([value.astype(self.grid.dtype) for value in made])), found
 
-    def _made_at_levels(
+    def _made_at_halves(
         self, space: PolynomialSpace, functions: Sequence[AtPoints], series: Array | None, numbers: Any, places: Any
     ) -> tuple[Array, Any]:
-        """Polynomials of products, made with the axis across the walls in front."""
+        """Polynomials of products, made at the two halves of the height with the axis across the walls in front."""
         *along, height = self.grid.physical_shape
-        values = _by_slot(functions[0], () if series is None else jnp.moveaxis(space.at_levels(series), 1, 0))
-        if SPACING in numbers:
-            *others, across = numbers[SPACING]
-            numbers = {**numbers, SPACING: (*others, across.reshape(-1, *[1] * len(along)))}
-        places = {name: jnp.moveaxis(place, -1, 0) for name, place in (places or {}).items()}
-        made, found = self.made_of_values(functions, values, numbers, places, (height, *along))
-        return space.of_levels(jnp.stack([value.astype(self.grid.dtype) for value in made], axis=1)), found
+        fields = (None, None) if series is None else space.at_halves(series)
+        made, found = [], []
+        for u, order in zip(fields, (slice(height // 2, None), slice((height - 1) // 2, None, -1)), strict=True):
+            values = _by_slot(functions[0], () if u is None else [u[:, i] for i in range(u.shape[1])])  # none is copied
+            own = dict(numbers)
+            if SPACING in numbers:
+                *others, across = numbers[SPACING]
+                own[SPACING] = (*others, across.ravel()[order].reshape(-1, *[1] * len(along)))
+            there = {
+                name: place if place.shape[-1] == 1 else place[..., order] for name, place in (places or {}).items()
+            }
+            there = {name: jnp.moveaxis(place, -1, 0) for name, place in there.items()}
+            shape = ((height + 1) // 2, *along)
+            products, largest = self.made_of_values(functions, values, own, there, shape)
+            made.append([value.astype(self.grid.dtype) for value in products])
+            found.append(largest)
+        return space.of_halves(*made), None if found[0] is None else jnp.maximum(*found)
 
     def carried_out(
         self, plan: Plan[Any], fields: Fields, t: ArrayLike, largest: AtPoints | None = None

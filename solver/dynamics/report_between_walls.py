@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics.mode_sums import ModeSum
+from solver.diagnostics.mode_sums import ModeSum, plus
 from solver.dynamics.between_walls import EvaluationBetweenWalls
 from solver.dynamics.budget import Budget, rates_of_sums
 from solver.dynamics.changes import Changes
 from solver.dynamics.quadratic import holds, power
+from solver.dynamics.symbol_value import multiplied_out
 from solver.dynamics.text_report import TextReport
 from solver.operators import Fields
 from solver.spaces.polynomials import PolynomialSpace
+from solver.written.energies import Square
 
 
 class ReportBetweenWalls(TextReport):
@@ -36,15 +40,42 @@ class ReportBetweenWalls(TextReport):
             left = _without(left, own)
             nonlinear = _without(nonlinear, others)
         whole = {label: _with(own, others) for label, (own, others) in causes.items()}
-        by_cause = {**whole, "linear": left, "nonlinear": nonlinear}
-        rows = {label: (change, on_grid.rows_of_change(change)) for label, change in by_cause.items()}
-        forced = changes.forcing, on_grid.rows_of_change(changes.forcing)
+        by_cause = {**whole, "linear": left, "nonlinear": nonlinear, "forcing": changes.forcing}
+        projected = {name: self.equation.space(name).projected(fields[name]) for name in self.equation.fields}
         sums: dict[str, dict[str, ModeSum]] = {}
         for name, energy in self.derived.energies.items():
-            acting = {label: of for label, of in rows.items() if any(holds(square, of[0]) for square in energy.squares)}
-            acting |= {"forcing": forced} if any(holds(square, changes.forcing) for square in energy.squares) else {}
-            sums[name] = {label: power(on_grid, energy.squares, now, of[1]) for label, of in acting.items()}
+            acting = {
+                label: change
+                for label, change in by_cause.items()
+                if any(holds(square, change) for square in energy.squares)
+            }
+            numbers = self._numbers_of_fields(energy.squares)
+            sums[name] = {
+                label: power(on_grid, energy.squares, now, on_grid.rows_of_change(change))
+                if numbers is None
+                else self._power(numbers, projected, change)
+                for label, change in acting.items()
+            }
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
+
+    def _numbers_of_fields(self, squares: Sequence[Square]) -> dict[str, Array] | None:
+        """n of each field of an energy Σ n⟨|u|²⟩ of whole fields; None of others."""
+        numbers, left = {}, list(squares)
+        for name in self.equation.fields:
+            scalars = self.on_grid.scalars(name)
+            own = [square for square in left if square.left == square.right and square.left in scalars]
+            if len(own) == len(scalars) and len({square.number for square in own}) == 1:
+                numbers[name] = jnp.real(multiplied_out(self.on_grid.modes(0.0).value(own[0].number)))
+                left = [square for square in left if square not in own]
+        return None if left else numbers
+
+    def _power(self, numbers: Mapping[str, Array], projected: Fields, change: Fields) -> ModeSum:
+        """2 Σ n⟨u · change⟩, mode by mode: a change consists of modes, which are orthonormal."""
+        total: ModeSum = {}
+        for name, number in numbers.items():
+            if name in change:
+                total = plus(total, self.equation.space(name).product(projected[name], change[name]), 2 * number)
+        return total
 
     # ---- the force that keeps a mean velocity -------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ class Method:
             a float32 grid is the same; `float16` sends 16 bits, scaled (`solver.fft.wire`). Numbers that stay on one
             device are rounded in the same way as those that are sent. One device sends nothing and rounds nothing, so
             results depend on the number of devices to that precision.
+        pairs: True if fields come in pairs, `(…, 2, x, y)`, which one device of a CPU transforms together.
     """
 
     engine: str = "slabwave"
@@ -61,6 +62,7 @@ class Method:
     waves: int | Literal["auto"] = "auto"
     backend: str = "jax"
     precision: str = "grid"
+    pairs: bool = False
 
     def most_fields(self, layout: Layout, gpu: bool) -> int | None:
         """Most fields that share an exchange of a transform; None for a whole batch. `gpu`: on GPUs."""

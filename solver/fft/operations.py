@@ -17,6 +17,7 @@ from solver.fft.jaxdecomp_engine import transform_by_jaxdecomp
 from solver.fft.local import LocalTransform
 from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
+from solver.fft.pairs import PairedArrays, has_paired_transform
 from solver.fft.partitioning import DeviceWork, on_global_arrays
 from solver.fft.plain import PlainArrays, has_plain_transform
 from solver.fft.point_function import FieldFunctions
@@ -50,6 +51,8 @@ def local_transform(
                 "its size open, for several devices it is needed"
             )
         return WholeArrays(precision)
+    if method.pairs and has_paired_transform(layout, on_cpu):
+        return PairedArrays()
     if has_plain_transform(layout, on_cpu):
         return PlainArrays()
     is_short = is_alone and layout.devices == 1 and math.prod(layout.points) <= FEW_POINTS

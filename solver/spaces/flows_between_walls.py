@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.mesh import split_axes
-from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, times
+from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, integral, integral_transposed, times
 from solver.spaces.space import SOLENOIDAL
 from solver.walls.conditions import Rigid, Walls
 from solver.walls.scalar_modes import SLOPE, VALUE, lifting, lifting_with_mean, scalar_modes
@@ -190,7 +190,7 @@ class StokesSpace(FieldBetweenWalls):
 
     def without_lifting(self, u_hat: Array) -> Array:
         along = self._from_poloidal(u_hat[0])
-        upward = times(self.polynomials.integral, self._kappa() * along)
+        upward = integral(self._kappa() * along)
         x, *others = self._directions()
         if not others:
             return jnp.stack([x * along, upward])
@@ -201,7 +201,7 @@ class StokesSpace(FieldBetweenWalls):
 
     def tested(self, c: Array) -> Array:
         x, *others = map(jnp.conj, self._directions())
-        upward = self._kappa() * times(self.polynomials.integral.T, c[-1])
+        upward = self._kappa() * integral_transposed(c[-1])
         if not others:
             return self._to_poloidal(x * c[0] + upward)[None]
         [y] = others
@@ -281,13 +281,10 @@ class StokesSpace(FieldBetweenWalls):
         return self._as_modes(both[..., : a.shape[-1], :], a.shape)
 
     def _to_poloidal(self, c: Array) -> Array:
-        columns = self._columns(c)
-        each = [columns] if len(self.own.poloidal) == 1 else [columns[..., 0::2, :], columns[..., 1::2, :]]
-        parts = [
-            jnp.einsum("...nm,...nr->...mr", jnp.asarray(z), own)
-            for z, own in zip(self.own.poloidal, each, strict=True)
-        ]
-        return self._as_modes(jnp.concatenate(parts, axis=-2), c.shape)
+        columns = jnp.swapaxes(self._columns(c), -1, -2)  # whose products are twice as fast on a CPU
+        each = [columns] if len(self.own.poloidal) == 1 else [columns[..., 0::2], columns[..., 1::2]]
+        parts = [jnp.matmul(own, jnp.asarray(z)) for z, own in zip(self.own.poloidal, each, strict=True)]
+        return self._as_modes(jnp.swapaxes(jnp.concatenate(parts, axis=-1), -1, -2), c.shape)
 
     def _columns(self, a: Array) -> Array:
         """Complex `(…, kx, n)` as real `(…, |kx|, n, column)`: kx and −kx share a matrix."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from solver.diagnostics.mode_sums import ModeSum, product, summed
 from solver.diagnostics.points import at_places
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
-from solver.operators import hermitian, random_modes
+from solver.operators import random_modes
 from solver.spaces.space import Space
 from solver.walls import legendre
 
@@ -29,17 +30,20 @@ MIN_MODES = 8  # along an axis; with fewer there is no tail
 class Polynomials(eqx.Module):
     """Matrices of the Legendre polynomials of a grid, all small.
 
+    Polynomials are even or odd in ζ, so that the two halves of the height need one product with a matrix of half the
+    size for each kind: f(±ζ) = Σ c_2m P_2m(ζ) ± Σ c_2m+1 P_2m+1(ζ).
+
     Args:
         values: P_n at the points `(z, n)`.
-        analysis: the transpose of that with the weights of a mean `(n, z)`.
+        halves: P_2m and P_2m+1 at the points of the upper half `(2, half, m)`; 0 beyond the last polynomial.
+        analysis: the transpose of that with the weights of a mean `(2, m, half)`; a point at ζ = 0 counts half.
         slope: D of ∂/∂ζ `(n, n)`.
-        integral: I of ∫ from the lower wall `(n, n)`.
     """
 
     values: Any
+    halves: Any
     analysis: Any
     slope: Any
-    integral: Any
 
     @classmethod
     def on(cls, grid: Grid) -> Polynomials:
@@ -51,14 +55,55 @@ def _polynomials(points: int, dtype: np.dtype) -> Polynomials:
     count = legendre.modes_of(points)
     places, weights = legendre.gauss_points(points)
     at = legendre.values(count, places)
-    made = at, (at * weights[:, None]).T, legendre.derivative(count), legendre.antiderivative(count)
+    upper = np.pad(at[points // 2 :], [(0, 0), (0, count % 2)])
+    halves = np.stack([upper[:, 0::2], upper[:, 1::2]])
+    own = weights[points // 2 :] * np.where(2 * np.arange(points // 2, points) + 1 == points, 0.5, 1.0)
+    analysis = np.swapaxes(halves * own[:, None], 1, 2)
+    made = at, halves, analysis, legendre.derivative(count)
     return Polynomials(*(matrix.astype(dtype) for matrix in made))
+
+
+def integral(c: Array) -> Array:
+    """∫ from the lower wall of polynomials without P_0, as polynomials: I c of `Polynomials`."""
+    below, above = _weights(c)
+    return _shifted(below * c, 1) - _shifted(above * c, -1)
+
+
+def integral_transposed(c: Array) -> Array:
+    """The transpose of `integral`."""
+    below, above = _weights(c)
+    return below * _shifted(c, -1) - above * _shifted(c, 1)
+
+
+def _weights(c: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Parts of P_{n+1} and −P_{n−1} in ∫ P_n; 0 for P_0."""
+    n = np.arange(c.shape[-1])
+    dtype = c.real.dtype
+    below = np.where(n > 0, 1 / np.sqrt((2 * n + 1.0) * (2 * n + 3)), 0).astype(dtype)
+    above = np.where(n > 0, 1 / np.sqrt((2 * n + 1.0) * np.maximum(2 * n - 1.0, 1)), 0).astype(dtype)
+    return below, above
+
+
+def _shifted(c: Array, by: int) -> Array:
+    """Polynomials moved by one number, up or down."""
+    empty = jnp.zeros((*c.shape[:-1], 1), c.dtype)
+    return jnp.concatenate([empty, c[..., :-1]] if by > 0 else [c[..., 1:], empty], -1)
 
 
 def times(matrix: Any, c: Array) -> Array:
     """A real matrix on the last axis of complex coefficients: Σ_m M_nm c_m."""
     both = jnp.einsum("nm,...m->...n", jnp.asarray(matrix), jnp.stack([c.real, c.imag]))
     return jax.lax.complex(both[0], both[1])
+
+
+def _mirror_mean(c: Array) -> Array:
+    """The mean of û(kx) and conj û(−kx), of polynomials `(…, kx, n)`."""
+    return 0.5 * (c + jnp.conj(jnp.concatenate([c[..., :1, :], jnp.flip(c[..., 1:, :], -2)], -2)))
+
+
+def _times_levels(matrix: Any, u: Array) -> Array:
+    """A matrix on the first axis: Σ_m M_nm u_m."""
+    return jnp.einsum("nm,m...->n...", jnp.asarray(matrix), u)
 
 
 class PolynomialSpace(Space):
@@ -147,29 +192,52 @@ class PolynomialSpace(Space):
 
     def polynomials_of(self, u: Array) -> Array:
         """Coefficients of polynomials `(component, …, n)` of values at the points. One exchange."""
-        return self.of_levels(jnp.moveaxis(u, -1, 0))
-
-    def of_levels(self, u: Array) -> Array:
-        """`polynomials_of` values whose first axis is the one across the walls, `(z, component, …)`."""
-        analysis, along = jnp.asarray(self.polynomials.analysis), self._along_walls()
-        if along is None:
-            return jnp.einsum("nz,zc->cn", analysis, u).astype(self.grid.complex_dtype)
-        levels = jnp.einsum("nz,zc...->nc...", analysis, u)
-        made = along.forward(levels.reshape(-1, *levels.shape[2:]))
-        return jnp.moveaxis(made.reshape(*levels.shape[:2], *made.shape[1:]), 0, -1)
+        levels, half = jnp.moveaxis(u, -1, 1), u.shape[-1] // 2
+        return self.of_halves(levels[:, half:], jnp.flip(levels, 1)[:, half:])
 
     def at_points(self, c: Array) -> Array:
         """Values at the points of polynomials. One exchange."""
-        return jnp.moveaxis(self.at_levels(c), 0, -1)
+        upper, lower = self.at_halves(c)
+        levels = jnp.concatenate([jnp.flip(lower[self.grid.shape[-1] % 2 :], 0), upper])
+        return jnp.moveaxis(levels, 0, -1)
 
-    def at_levels(self, c: Array) -> Array:
-        """`at_points` with the axis across the walls first, `(z, component, …)`: no value is moved in memory."""
-        values, along = jnp.asarray(self.polynomials.values), self._along_walls()
-        if along is None:
-            return jnp.einsum("zn,cn->zc", values, c.real)
+    def at_halves(self, c: Array) -> tuple[Array, Array]:
+        """Values at the points of the upper half and at their mirrors in the lower one, `(half, component, …)`.
+
+        Both begin in the middle. No value is moved in memory. One exchange.
+        """
         levels = jnp.moveaxis(c, -1, 0)
-        made = along.inverse(levels.reshape(-1, *levels.shape[2:]))
-        return jnp.einsum("zn,nc...->zc...", values, made.reshape(*levels.shape[:2], *made.shape[1:]))
+        odd = jnp.pad(levels[1::2], [(0, len(levels) % 2)] + [(0, 0)] * (c.ndim - 1))
+        even, odd = map(_times_levels, self.polynomials.halves, self._points_along_walls(levels[0::2], odd))
+        return even + odd, even - odd
+
+    def of_halves(self, upper: Sequence[Array] | Array, lower: Sequence[Array] | Array) -> Array:
+        """Coefficients of polynomials of values as `at_halves` returns them, the component first.
+
+        One exchange.
+        """
+        sums, differences = (
+            jnp.stack([u + sign * v for u, v in zip(upper, lower, strict=True)], 1) for sign in (1, -1)
+        )
+        even, odd = self._modes_along_walls(*map(_times_levels, self.polynomials.analysis, (sums, differences)))
+        c = jnp.stack([even, odd], axis=1).reshape(-1, *even.shape[1:])
+        return jnp.moveaxis(c[: self.modes.spectral_shape[-1]], 0, -1)
+
+    def _points_along_walls(self, even: Array, odd: Array) -> tuple[Array, Array]:
+        """Values along the walls of even and odd polynomials `(m, component, …)`, which are pairs."""
+        along = self._along_walls()
+        if along is None:
+            return even.real, odd.real
+        made = along.inverse(jnp.stack([even, odd], 2))
+        return made[:, :, 0], made[:, :, 1]
+
+    def _modes_along_walls(self, even: Array, odd: Array) -> tuple[Array, Array]:
+        """Inverse of `_points_along_walls`."""
+        along = self._along_walls()
+        if along is None:
+            return even.astype(self.grid.complex_dtype), odd.astype(self.grid.complex_dtype)
+        made = along.forward(jnp.stack([even, odd], 2))
+        return made[:, :, 0], made[:, :, 1]
 
     def at_walls(self, c: Array) -> Array:
         """Values of polynomials at the lower and the upper wall, `(2, component, x, y)`. One exchange."""
@@ -182,8 +250,9 @@ class PolynomialSpace(Space):
         return made.reshape(*both.shape[:2], *made.shape[1:])
 
     def _along_walls(self) -> Transform | None:
+        """The transform of pairs of fields along the walls; None in one dimension."""
         horizontal = self.grid.horizontal
-        return None if horizontal is None else Transform(horizontal, self.method)
+        return None if horizontal is None else Transform(horizontal, replace(self.method, pairs=True))
 
     # ---- derivatives --------------------------------------------------------------------------------------------
 
@@ -299,11 +368,21 @@ class PolynomialSpace(Space):
         return True
 
     def symmetric(self, fields: Any) -> Any:
+        return jax.tree.map(self._real_field, fields)
+
+    def _real_field(self, c: Array) -> Array:
+        """The nearest coefficients of a real field: û and conj û(−k) alike where the half axis is at 0.
+
+        The mirror is on the same device. No communication.
+        """
         horizontal = self.grid.horizontal
         if horizontal is None:
-            return jax.tree.map(lambda c: c.real.astype(c.dtype), fields)
-        moved = hermitian(jax.tree.map(lambda c: jnp.moveaxis(c, -1, 0), fields), horizontal)
-        return jax.tree.map(lambda c: jnp.moveaxis(c, 0, -1), moved)
+            return c.real.astype(c.dtype)
+        if horizontal.dimensions == 1:
+            return jnp.where(jnp.asarray(self.wavenumbers()[0]) == 0, c.real.astype(c.dtype), c)
+        if horizontal.layout.devices == 1:  # whose first row is all that changes
+            return jnp.concatenate([_mirror_mean(c[..., :1, :, :]), c[..., 1:, :, :]], -3)
+        return jnp.where(jnp.asarray(self.wavenumbers()[1]) == 0, _mirror_mean(c), c)
 
     def random(self, key: Array) -> Array:
         horizontal, count = self.grid.horizontal, self.modes.spectral_shape[-1]
@@ -366,13 +445,16 @@ class FieldBetweenWalls(PolynomialSpace):
     def series(self, u_hat: Array) -> Array:
         return self.with_lifting(self.without_lifting(u_hat))
 
+    def projected(self, u_hat: Array) -> Array:
+        """⟨u · mode⟩ of the whole field: its coefficients, and the part of its lifting that modes have."""
+        if self.lifting is None:
+            return u_hat
+        c = jnp.zeros((len(self.component_names), *self.modes.spectral_shape), u_hat.dtype)
+        return u_hat + self.tested(self.with_lifting(c))
+
     def gives_values(self) -> list[bool]:
         """For the lower and the upper wall, True if it gives the field its value."""
         raise NotImplementedError
-
-    @property
-    def has_values_at_walls(self) -> bool:
-        return any(self.gives_values())
 
     @property
     def vanishes_at_walls(self) -> bool:

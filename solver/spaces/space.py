@@ -299,11 +299,6 @@ class Space(eqx.Module):
         """Mean square of the difference to given values at walls, of values at the points; None without such values."""
         return None
 
-    @property
-    def has_values_at_walls(self) -> bool:
-        """True if its functions are given a value at some wall."""
-        return False
-
     def resampled(self, u_hat: Array, target: Space) -> Array:
         """Coefficients of the same field in a space of this class on another grid.
 

@@ -32,7 +32,7 @@ class _IntegratingFactor(Stepper):
     """
 
     exact_linear: ClassVar[bool] = True
-    for_values_at_walls: ClassVar[bool] = False
+    for_walls: ClassVar[bool] = False
     nodes: ClassVar[tuple[Fraction, ...]]
 
     def gaps(self) -> list[Fraction]:

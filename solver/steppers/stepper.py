@@ -58,7 +58,7 @@ class Stepper(eqx.Module):
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
         error_order: order of the embedded method that estimates the error of a step; None without one.
-        for_values_at_walls: False if its error grows with the number of points where a wall gives a field its value.
+        for_walls: False if it loses its order between walls.
     """
 
     name: ClassVar[Any] = ClassName()
@@ -69,7 +69,7 @@ class Stepper(eqx.Module):
     stages_held: ClassVar[int]
     largest_decay: ClassVar[float] = math.inf
     error_order: ClassVar[int | None] = None
-    for_values_at_walls: ClassVar[bool] = True
+    for_walls: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -100,13 +100,12 @@ class Stepper(eqx.Module):
                 f"stepper {self.name} is stable for linear parts that are {' or '.join(sorted(self.stable_for))}; that "
                 f"of {equation.name} is {spectrum}: {', '.join(fitting(equation))} can step it"
             )
-        if not self.for_values_at_walls:
-            for name, space in equation.spaces.items():
-                if space.has_values_at_walls:
-                    raise TypeError(
-                        f"stepper {self.name} where walls give {name} its value: N has other values there, so that the "
-                        f"error would grow with the number of points: {', '.join(fitting(equation))} can step it"
-                    )
+        if equation.grid.walls and not self.for_walls:
+            raise TypeError(
+                f"stepper {self.name} between walls: products have other values and slopes there than the modes, so "
+                "that its error falls slowly with the step and may grow with the number of points: "
+                f"{', '.join(fitting(equation))} can step it"
+            )
         for name, forcing in kicking(equation).items():
             if not self.exact_linear:
                 raise TypeError(
@@ -267,8 +266,7 @@ def fitting(equation: AnyEquation) -> list[str]:
     """Names of the steppers that can step an equation, your own classes included."""
     spectrum = spectrum_of(equation)
     stable = (cls for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for)
-    at_walls = any(space.has_values_at_walls for space in equation.spaces.values())
-    fit = (cls for cls in stable if cls.for_values_at_walls or not at_walls)
+    fit = (cls for cls in stable if cls.for_walls or not equation.grid.walls)
     return sorted({cls.name for cls in fit if cls.exact_linear or not kicking(equation)})
 
 

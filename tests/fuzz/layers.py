@@ -64,7 +64,7 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
     table = {
         "grid": grid, "equation": section, "walls": {one: both for one, both in walls.items() if both},
         "initial": {one: draw(started(one, rank, fields, grid)) for one, rank in fields.items()},
-        "time": draw(times(_stepper(turn.stepper, walls, solenoidal) if draw(st.integers(0, 4)) else turn.stepper)),
+        "time": draw(times(_stepper(turn.stepper) if draw(st.integers(0, 4)) else turn.stepper)),
         "devices": draw(devices(turn.mesh, grid)),
         "random": {"seed": draw(st.integers(0, 3))},
     }  # fmt: skip
@@ -86,13 +86,9 @@ def _sides(section: dict[str, Any]) -> tuple[str, ...]:
     return ("lower", "upper") if "mean_field" in section else ()
 
 
-def _stepper(name: str, walls: dict[str, Any], solenoidal: list[str]) -> str:
-    """The stepper of a turn, or another where integrating factors are refused."""
-    values = any(
-        "value" in one or one == "no-slip" or "moving" in one for both in walls.values() for one in both.values()
-    )
-    values = values or any(not walls[one] for one in solenoidal)
-    return "krogstad4" if values and name.startswith(("ifrk", "lsrk")) else name
+def _stepper(name: str) -> str:
+    """The stepper of a turn, or another in place of integrating factors, which are refused."""
+    return "krogstad4" if name.startswith(("ifrk", "lsrk")) else name
 
 
 @st.composite

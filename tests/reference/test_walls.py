@@ -61,7 +61,8 @@ ROWS = {
         {"u": FREE}, [7, 10], [2.0, 1.0], "krogstad4",
     ),
     "written, without values": (
-        {"write": ["dt(b) = lap(b)/9 - b*dx(b) - b**3"], "fields": {"b": "scalar"}}, {"b": ROBIN}, [10], [1.5], "ifrk4",
+        {"write": ["dt(b) = lap(b)/9 - b*dx(b) - b**3"], "fields": {"b": "scalar"}},
+        {"b": ROBIN}, [10], [1.5], "etdrk4",
     ),
 }  # fmt: skip
 
