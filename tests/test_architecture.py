@@ -104,12 +104,20 @@ for name in registry.names("equation"):
     if xla_bridge._backends:
         print(name)
         break
+new = new_run_file(registry.find("equation", "vorticity"), "vorticity")
+for kind in registry.names("particles"):
+    numbers = {{"inertial": "response_time = 10.0", "brownian": "diffusivity = 0.1"}}.get(kind, "")
+    path.write_text(new + f'[particles.p]\\nkind = "{{kind}}"\\ncount = 4\\n{{numbers}}\\n')
+    assemble.read_run_file(path, prepare=jax_for("auto"))
+    if xla_bridge._backends:
+        print(kind)
+        break
 """
 
 
 @pytest.mark.slow
 def test_a_run_file_is_checked_before_any_device_is_touched(tmp_path):
-    """That of `slabwave new` for each equation, which passes.
+    """That of `slabwave new` for each equation, which passes, and for one of them with each kind of particles.
 
     Processes could not join a job after JAX has chosen the devices of each alone.
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -30,7 +31,7 @@ class Brownian(Particles):
 
     def __check_init__(self) -> None:
         kappa = self.diffusivity
-        if not isinstance(kappa, jax.core.Tracer) and not float(jnp.min(jnp.asarray(kappa))) > 0:
+        if not isinstance(kappa, jax.core.Tracer) and not float(np.min(kappa)) > 0:
             raise ValueError(f"particles brownian: diffusivity = {kappa}; a positive number is needed")
 
     def motion(self, flow: Flow, particle: Mapping[str, Array], t: ArrayLike) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -39,7 +40,7 @@ class Inertial(Particles):
 
     def __check_init__(self) -> None:
         time = self.response_time
-        if not isinstance(time, jax.core.Tracer) and not float(jnp.min(jnp.asarray(time))) > 0:
+        if not isinstance(time, jax.core.Tracer) and not float(np.min(time)) > 0:
             raise ValueError(f"particles inertial: response_time = {time}; a positive time is needed")
         if self.density_ratio is not None and not self.density_ratio > 0:
             raise ValueError(f"particles inertial: density_ratio = {self.density_ratio}; a positive number is needed")
@@ -61,4 +62,4 @@ class Inertial(Particles):
 
     def fastest_decay(self, equation: Any) -> float:
         time = self.response_time
-        return 0.0 if isinstance(time, jax.core.Tracer) else 1 / float(jnp.min(jnp.asarray(time)))
+        return 0.0 if isinstance(time, jax.core.Tracer) else 1 / float(np.min(time))
