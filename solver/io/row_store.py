@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -13,6 +14,7 @@ from solver.io.rows import Rows
 from solver.io.series import SeriesFile
 
 SERIES = "series"  # name of the rows of scalars
+OF_SNAPSHOTS = re.compile(r"step-|points(-\d+)+\.h5$")  # files of snapshots, and of the places of their points
 
 
 @runtime_checkable
@@ -64,6 +66,6 @@ def own_rows(path: Path) -> Rows:
 
 def record_names(folder: Path) -> list[str]:
     """Names of the files of rows in a folder, including those that are only in a journal so far."""
-    merged = {path.stem for path in folder.glob("[!.]*.h5") if not path.name.startswith("step-")}
+    merged = {path.stem for path in folder.glob("[!.]*.h5") if not OF_SNAPSHOTS.match(path.name)}
     journals = {path.name[1 : -len(".h5.rows")] for path in folder.glob(".*.h5.rows")}
     return sorted(merged | journals)

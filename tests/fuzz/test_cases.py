@@ -115,6 +115,20 @@ CASES = {
         "walls": {name: {"lower": {"slope": 0.0}, "upper": {"slope": 0.0}} for name in "uv"},
         "time": SHORT, "devices": {"use": [0]}, "output": OUTPUT,
     }, "a branch"),
+    # the places of points between walls, in the folder of mean fields, were taken for a file of means
+    "mean fields between walls": ("resume", {
+        "grid": {"shape": [8, 8], "walls": "y", "lengths": 1.0}, "equation": {"name": "fisher-kpp"},
+        "walls": {"u": {"lower": {"value": 1.0}, "upper": {"slope": 0.0}}}, "time": {**SHORT, "stepper": "krogstad4"},
+        "devices": {"use": [0]}, "output": {**OUTPUT, "statistics": {"sample_steps": 1, "fields": ["u"], "of": []}},
+    }, "same bits"),
+    # the acceleration was asked for where no state of the forcing was known
+    "accelerations at particles under a force that follows the flow": ("resume", {
+        "grid": {"shape": [8, 8]}, "equation": {"name": "navier-stokes", "viscosity": 0.1},
+        "initial": {"name": "noise"}, "time": {**SHORT, "stepper": "ifrk4"}, "devices": {"use": [0, 1]},
+        "forcing": {"name": "frozen-shells", "low": 1.0, "return_time": 0.3, "high": 1.5},
+        "particles": {"b": {"kind": "inertial", "start": "lattice", "count": 4, "order": 4, "response_time": 0.1}},
+        "output": {**OUTPUT, "particles": {"every_steps": 2, "record": ["acceleration"]}},
+    }, "same bits"),
 }  # fmt: skip
 
 
