@@ -15,7 +15,8 @@ from solver.cluster import LOGGER
 from solver.config import Config, ConfigError, Named, parse
 from solver.dynamics.acting_bodies import MOTION
 from solver.dynamics.any_equation import AnyEquation
-from solver.io import read_manifest
+from solver.grid import Storage
+from solver.io import load_array, read_manifest
 from solver.io.from_run import FromRun
 from solver.simulation import with_time_of
 from solver.simulation.first_state import warn_of_other_exchanges
@@ -54,10 +55,21 @@ def with_time(state: State, equation: AnyEquation, config: Config, start: FromRu
     manifest = read_manifest(path)
     warn_of_other_exchanges(path.name, manifest, equation.exchange_rounding)
     before = _config_of(manifest, path.parent.parent) if equation.forcings() or _free(config) else None
-    added = {
-        name: _added(name, state.field[name].shape, manifest, config, before) for name in equation.companions_by_name()
-    }
-    return with_time_of(manifest, state, _same_forcings(config, before), added)
+    split = {name: how for name, how in equation.companion_storage().items() if how.is_split}
+    whole = equation.companions_by_name().keys() - split.keys()
+    added = {name: _added(name, state.field[name].shape, manifest, config, before) for name in sorted(whole)}
+    carried = {name: _carried(name, how, state, manifest, path, equation) for name, how in split.items()}
+    known = {name: y for name, y in carried.items() if y is not None}
+    return with_time_of(manifest, state, _same_forcings(config, before), added, known)
+
+
+def _carried(name: str, how: Storage, state: State, manifest: dict[str, Any], path: Path, equation: AnyEquation) -> Any:
+    """Numbers of a companion that is split over the devices, as a checkpoint has them; None if it begins anew."""
+    entry, begun = manifest["arrays"].get(f"field/{name}"), state.field[name]
+    if entry is None or tuple(entry["shape"]) != how.logical_shape(begun.shape, equation.grid):
+        LOGGER.warning("%s begins anew, since the other run has not the same", name)
+        return None
+    return load_array(path, entry, how, equation.grid).astype(begun.dtype)
 
 
 def _config_of(manifest: dict[str, Any], folder: Path) -> Config | None:

@@ -15,7 +15,11 @@ from solver.steppers.state import State
 
 
 def with_time_of(
-    manifest: dict[str, Any], state: State, forced: Collection[str], beside: Mapping[str, np.ndarray | None]
+    manifest: dict[str, Any],
+    state: State,
+    forced: Collection[str],
+    beside: Mapping[str, np.ndarray | None],
+    carried: Mapping[str, jax.Array],
 ) -> State:
     """A state at the start of a run, with the time, the number of steps, forcings and companions of a checkpoint.
 
@@ -27,11 +31,12 @@ def with_time_of(
         forced: fields whose forcing continues, where the checkpoint's state of it has the same shapes.
         beside: by name of each companion, the change to add to its numbers in the checkpoint; None for a companion that
             begins anew.
+        carried: the companions that are split over the devices, as the checkpoint has them, by name.
     """
     value = lambda name: np.asarray(manifest["values"][name]["value"], manifest["values"][name]["dtype"])[()]  # noqa: E731
     t, step = value("t"), value("step")
     forcing = _forcing_of(state, manifest, forced)
-    field = dict(state.field)
+    field = {**state.field, **carried}
     for name, more in beside.items():
         if more is not None:
             field[name] = whole_on_each(value(f"field/{name}") + more, field[name].sharding)

@@ -79,6 +79,9 @@ def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
     assert set(tracks(whole)["drops"]) >= {"velocity", "fluid_velocity"}
     assert tracks(whole)["drops"].position.dims == ("t", "particle", "direction")
     assert list(tracks(whole)["drops"].direction.values) == ["x", "y"]
+    assert main(["resume", str(run), "--branch", str(tmp_path / "branch"), "time.end=0.5", "devices.use=[0,1]"]) == 0
+    for name, one in tracks(tmp_path / "branch").items():
+        np.testing.assert_array_equal(one.position.isel(t=0), tracks(whole)[name].position.isel(t=-1))
     assert main(["verify", str(whole)]) == 0
     assert main(["plot", str(whole)]) == 0
     assert {path.name for path in (whole / "figures").glob("particles-*.png")} == {
