@@ -245,9 +245,7 @@ class PolynomialSpace(Space):
         ends = jnp.asarray(legendre.values(c.shape[-1], np.array([-1.0, 1.0])), self.grid.dtype)
         if along is None:
             return jnp.einsum("wn,cn->wc", ends, c.real)
-        both = jnp.moveaxis(times(ends, c), -1, 0)
-        made = along.inverse(both.reshape(-1, *both.shape[2:]))
-        return made.reshape(*both.shape[:2], *made.shape[1:])
+        return jnp.moveaxis(along.inverse(jnp.moveaxis(times(ends, c), -1, 1)), 1, 0)  # both walls are a pair
 
     def _along_walls(self) -> Transform | None:
         """The transform of pairs of fields along the walls; None in one dimension."""
