@@ -8,14 +8,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from solver.diagnostics.probability import Moments, bins_of, ratio
 from solver.diagnostics.profiles import plane_mean
-from solver.diagnostics.sums import sum_by_index
+from solver.diagnostics.sums import of_blocks, sum_by_index
 from solver.grid import Grid
-from solver.mesh import is_explicit, over_auto_axes, split_axes
+from solver.mesh import split_axes
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -48,14 +47,7 @@ def line_spectra_by_height(u: Float[Array, "c ..."], grid: Grid) -> tuple[Array,
         rows = jnp.zeros((*spectra.shape[:-1], padded), spectra.dtype)
         return jax.lax.psum(jax.lax.dynamic_update_slice_in_dim(rows, spectra, first, axis=-1), axes)
 
-    def run(u: Array) -> Array:
-        sides = (*grid.layout.padded_points[:-1], padded)
-        padding = [(0, n - own) for own, n in zip(grid.physical_shape, sides, strict=True)]
-        mesh = None if is_explicit(grid.mesh) else grid.mesh
-        mapped = jax.shard_map(local, mesh=mesh, in_specs=PartitionSpec(None, *axes), out_specs=PartitionSpec())
-        return mapped(jnp.pad(u, [(0, 0), *padding]))[..., :planes]
-
-    made = over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(u)
+    made = of_blocks(local, u, (*grid.layout.padded_points[:-1], padded), grid)[..., :planes]
     ends = np.cumsum([grid.layout.highest_mode(axis) + 1 for axis in range(d - 1)])
     return tuple(jnp.split(made, ends[:-1], axis=1))
 

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float
 from solver.diagnostics.extremes import largest
 from solver.diagnostics.increments import longest_separation
 from solver.diagnostics.probability import ratio
-from solver.diagnostics.sums import nearest_shell, sum_by_index
+from solver.diagnostics.sums import nearest_shell, of_blocks, sum_by_index
 from solver.grid import Grid, distance_squared
-from solver.mesh import is_explicit, over_auto_axes, split_axes
+from solver.mesh import over_auto_axes, split_axes
 
 SCHIVE = 0.091  # ρ(r_c) = ρ_c/2: 1.091^−8 = ½
 
@@ -137,12 +137,5 @@ def zonal_mean(u: Array, grid: Grid) -> Array:
         placed = jax.lax.dynamic_update_slice_in_dim(whole, total, first, axis=lead)
         return jax.lax.psum(placed, axes[1])
 
-    def run(u: Array) -> Array:
-        padding = [(0, padded - n) for n, padded in zip(grid.physical_shape, sides, strict=True)]
-        parts = PartitionSpec(*[None] * lead, *axes)
-        mesh = None if is_explicit(grid.mesh) else grid.mesh
-        mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
-        total = mapped(jnp.pad(u, [(0, 0)] * lead + padding))
-        return jax.lax.slice_in_dim(total, 0, grid.physical_shape[1], axis=lead) / grid.physical_shape[0]
-
-    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(u)
+    total = of_blocks(local, u, sides, grid)
+    return jax.lax.slice_in_dim(total, 0, grid.physical_shape[1], axis=lead) / grid.physical_shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
@@ -61,7 +62,8 @@ def on_every_device(values: Array, grid: Grid) -> Array:
     """Values at the points `(…, *grid.physical_shape)`, small enough for it, whole on every device. One all-reduce."""
     if grid.dimensions == 1:
         return values
-    axes, lead, sides = split_axes(grid.mesh), values.ndim - grid.dimensions, grid.layout.padded_points
+    axes, lead = split_axes(grid.mesh), values.ndim - grid.dimensions
+    sides = grid.layout.padded_points
 
     def local(block: Array) -> Array:
         places = [jax.lax.axis_index(name) * block.shape[lead + i] for i, name in enumerate(axes)]
@@ -69,13 +71,26 @@ def on_every_device(values: Array, grid: Grid) -> Array:
         whole = jnp.zeros((*block.shape[:lead], *sides), block.dtype)
         return jax.lax.psum(jax.lax.dynamic_update_slice(whole, block, first), axes)
 
+    return of_blocks(local, values, sides, grid)[(..., *(slice(n) for n in grid.physical_shape))]
+
+
+def of_blocks(local: Callable[[Array], Array], values: Array, sides: Sequence[int], grid: Grid) -> Array:
+    """A function of each device's part of values at the points, whose result is the same on every device.
+
+    Args:
+        local: function of a part `(…, x, y, z)`, which adds up over the mesh axes that split the grid.
+        values: `(…, *grid.physical_shape)`.
+        sides: sides to which the values are padded with zeros before they are split.
+        grid: the grid of the values, of two or three dimensions.
+    """
+    lead = values.ndim - grid.dimensions
+
     def run(values: Array) -> Array:
         padding = [(0, padded - n) for n, padded in zip(grid.physical_shape, sides, strict=True)]
-        parts = PartitionSpec(*[None] * lead, *axes)
+        parts = PartitionSpec(*[None] * lead, *split_axes(grid.mesh))
         mesh = None if is_explicit(grid.mesh) else grid.mesh
         mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
-        whole = mapped(jnp.pad(values, [(0, 0)] * lead + padding))
-        return whole[(..., *(slice(n) for n in grid.physical_shape))]
+        return mapped(jnp.pad(values, [(0, 0)] * lead + padding))
 
     return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(values)
 

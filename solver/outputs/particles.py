@@ -52,24 +52,25 @@ class ParticleTracks(Output):
         if not particles_of(equation):
             raise ValueError("output particles: the run has no particles; a section [particles.NAME] is needed")
         for name in particles_of(equation):
-            shapes = equation.field_shapes()
             try:
-                jax.eval_shape(lambda fields, n=name: _recorded(self, equation, n, fields, 0.0, None), shapes)
+                _shapes(self, equation, name)
             except ValueError as error:
                 raise ValueError(f"output particles, of {name}: {error}") from None
 
-    def layout(self, equation: AnyEquation, name: str) -> RecordsLayout:
-        """Axes and columns of the rows of the particles of a name; touches no device."""
+    def layout(self, equation: AnyEquation, name: str, shapes: Mapping[str, Any] | None = None) -> RecordsLayout:
+        """Axes and columns of the rows of the particles of a name; touches no device.
+
+        Args:
+            equation, name: equation and name of the particles.
+            shapes: recorded arrays by column, or their shapes, where they are known; else they are traced.
+        """
         particles, d = particles_of(equation)[name], equation.grid.dimensions
         axes = {
             "particle": Axis(np.arange(particles.number()), long_name="number of the particle"),
             "direction": Axis(np.arange(d), long_name=DIRECTIONS[: 3 * d - 2]),
         }
         columns = {POSITION: Column(("particle", "direction"), "length", "position, unwrapped")}
-        shapes = jax.eval_shape(
-            lambda fields: _recorded(self, equation, name, fields, 0.0, None), equation.field_shapes()
-        )
-        for key, shape in shapes.items():
+        for key, shape in (_shapes(self, equation, name) if shapes is None else shapes).items():
             if key != POSITION:
                 columns[key] = Column(_axes(shape.shape, d, axes), "", f"{key.replace('_', ' ')} of each particle")
         return RecordsLayout(axes, columns)
@@ -88,7 +89,7 @@ class ParticleTracks(Output):
             values = _values(self, run.equation, name, state.field, state.t, _forces(state))
             held = {key: np.asarray(value) for key, value in values.items()}
             if is_first():
-                layout = self.layout(run.equation, name)
+                layout = self.layout(run.equation, name, held)
                 count, lengths = particles.number(), run.equation.grid.box.lengths
                 rows = {key: np.moveaxis(v, -1, 0)[:count] for key, v in held.items() if key != POSITION}
                 rows[POSITION] = particles.unwrapped(held[POSITION], lengths)
@@ -141,6 +142,11 @@ def _recorded(
     flow = {(FLUID + key if key in held else key): values[key] for key in output.record}
     flow = {key: value.swapaxes(0, 1) if key.endswith(GRADIENT) else value for key, value in flow.items()}
     return {POSITION: fields[name][: 2 * d], **held, **flow}
+
+
+def _shapes(output: ParticleTracks, equation: AnyEquation, name: str) -> Mapping[str, Any]:
+    """Shapes of the recorded arrays by column. Touches no device."""
+    return jax.eval_shape(lambda fields: _recorded(output, equation, name, fields, 0.0, None), equation.field_shapes())
 
 
 def _changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,12 @@ def positions_in(path: str | Path) -> np.ndarray:
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"particles: {path}: there is no such file")
+    return _positions_in(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _positions_in(path: Path, changed: int) -> np.ndarray:
+    """Positions in a file that was last changed then: it is read once for all who use it."""
     if path.suffix == ".npy":
         found = np.load(path, allow_pickle=False)
     elif path.suffix in (".csv", ".txt"):
