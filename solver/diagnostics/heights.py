@@ -36,7 +36,7 @@ def line_spectra_by_height(u: Float[Array, "c ..."], grid: Grid) -> tuple[Array,
     """
     axes, d, planes = split_axes(grid.mesh), grid.dimensions, u.shape[-1]
     parts = np.cumprod([grid.mesh.shape[name] for name in axes])
-    padded = -(-planes // parts[-1]) * parts[-1]
+    padded = -(-planes // int(parts[-1])) * int(parts[-1])
 
     def local(block: Array) -> Array:
         for axis, name in enumerate(axes):  # the last direction is split instead of x, and of y
