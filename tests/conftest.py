@@ -15,12 +15,15 @@ from compilation import compile_fast, keep_programs, lend_programs, trace_fast
 from some_cases import some_cases
 from typecheck import check
 
-# one folder of compiled programs for all tests and the runs that they start, not in the home of whoever tests
+# one folder for what all tests share (scratch.py), among it compiled programs of theirs and of the runs that they start,
+# which are not to be in the home of whoever tests
 if "PYTEST_XDIST_WORKER" not in os.environ:
-    PROGRAMS = Path(tempfile.mkdtemp(prefix="slabwave-programs-"))
-    os.environ["XDG_CACHE_HOME"] = str(PROGRAMS)
+    SCRATCH = Path(tempfile.mkdtemp(prefix="slabwave-tests-"))
+    PROGRAMS = SCRATCH / "programs"
+    PROGRAMS.mkdir()
+    os.environ["SLABWAVE_TESTS"], os.environ["XDG_CACHE_HOME"] = str(SCRATCH), str(PROGRAMS)
     lend_programs(PROGRAMS)
-    atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+    atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
     atexit.register(keep_programs, PROGRAMS)  # before it is removed
 
 # Python's own: a command that a test starts would compile the package's 500 files each time

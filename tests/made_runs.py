@@ -7,12 +7,11 @@ import json
 import shutil
 import time
 from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scratch import scratch
 
 import solver as sw
 from solver.io import Axis, Column, RecordsLayout, Row, own_rows
@@ -46,7 +45,7 @@ def vortex(folder, *, step=0.05, end=0.6, amplitude=1.0, viscosity=0.05, title="
 
 @cache
 def _finished():
-    return vortex(Path(mkdtemp(prefix="slabwave-finished-")) / "run")
+    return vortex(scratch("finished") / "run")
 
 
 @cache
@@ -57,12 +56,12 @@ def _sliced():
         sw.outputs.Points(every_steps=2, at=((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))),
         sw.outputs.Spectra(every_steps=2),
     ]
-    return vortex(Path(mkdtemp(prefix="slabwave-sliced-")) / "run", outputs=outputs, title="Cut up")
+    return vortex(scratch("sliced") / "run", outputs=outputs, title="Cut up")
 
 
 @cache
 def _blown_up():
-    folder = Path(mkdtemp(prefix="slabwave-blown-")) / "run"
+    folder = scratch("blown") / "run"
     with pytest.raises(BlowUp):
         vortex(folder, step=0.5, end=400.0, amplitude=40.0, viscosity=0.0, title=MARKUP)
     return folder
@@ -70,7 +69,7 @@ def _blown_up():
 
 @cache
 def _line():
-    folder = Path(mkdtemp(prefix="slabwave-line-")) / "run"
+    folder = scratch("line") / "run"
     grid = sw.Grid((32,), lengths=2.0)
     equation, stepper = sw.equations.KortewegDeVries(grid), sw.steppers.ETDRK4()
     state = sw.initial_state(equation, stepper, sw.sample(lambda x: jnp.cos(jnp.pi * x), grid))

@@ -15,7 +15,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from compilation import trace_fast
+from scratch import scratch
 
 ROOT = Path(__file__).parents[1]
 WRITING = ("pwrite", "fsync", "replace", "ftruncate")  # of the module os
@@ -109,7 +109,7 @@ class Zygote:
                 `when`: `before`, `within` or `after` it; `code`: Python to execute first.
         """
         if out is None:
-            out, error = (Path(tempfile.mkdtemp(prefix="slabwave-fork-")) / name for name in ("out", "error"))
+            out, error = (scratch("fork") / name for name in ("out", "error"))
         error = error or out
         variables = {k: v for k, v in {**os.environ, **(environment or {})}.items() if k not in IMPORTED}
         order = {

@@ -8,7 +8,9 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, MutableMapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -164,7 +166,29 @@ def keep_compiled_programs(environment: Mapping[str, str]) -> Path | None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
     # otherwise programs that are read back warn about each of their source lines
     jax.config.update("jax_traceback_in_locations_limit", 0)
+    _share_programs()
     return folder
+
+
+@cache
+def _share_programs() -> None:
+    """Let all processes of a job on CPUs find what the first one has compiled, as they do on GPUs.
+
+    JAX has the first process alone keep programs. On CPUs the key of a program names the process that compiled it, so
+    that the others would compile at each start; with devices of several processes they run the same program. What else
+    the key's part for devices holds, the instructions of the processor, is in the folder's name.
+    """
+    from jax._src import cache_key  # there is no public name
+
+    add_devices = getattr(cache_key, "_hash_accelerator_config", None)
+    if add_devices is None:  # a later JAX: each process compiles
+        return
+
+    def add_accelerators(digest: Any, devices: Any, *more: Any) -> None:
+        if devices.flat[0].platform != "cpu":
+            add_devices(digest, devices, *more)
+
+    cache_key._hash_accelerator_config = add_accelerators
 
 
 def _fingerprint() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def _fields_of(table: dict[str, Any]) -> list[str]:
 
 def _file_of(table: dict[str, Any], name: str, seed: str, size: str) -> str:
     keys = [table["grid"], table["equation"], table.get("walls"), name, seed, size]
-    path = Path(tempfile.gettempdir()) / "slabwave-starts" / hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:20]
+    path = Path(os.environ.get("SLABWAVE_TESTS", tempfile.gettempdir())) / "slabwave-starts" / hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:20]
     path = path.with_suffix(".npy")
     if not path.exists():
         path.parent.mkdir(exist_ok=True)

@@ -107,6 +107,27 @@ def test_an_ensemble_on_two_processes_stops_and_goes_on(tmp_path):
     np.testing.assert_allclose(*values, atol=1e-6 * np.abs(values[1]).max())
 
 
+COUNTED = """
+import jax
+hits = []
+jax.monitoring.register_event_listener(lambda event, **_: hits.append(event) if event.endswith("/cache_hits") else None)
+from solver.cli.main import main
+import sys
+code = main(sys.argv[1:])
+print("programs found:", len(hits))
+sys.exit(code)
+"""
+
+
+def test_each_process_finds_the_programs_of_an_earlier_job(tmp_path):
+    for name in ("first", "again"):
+        words = ["run", *TAYLOR_GREEN, "time.end=0.02", f"output.directory={tmp_path}/{name}"]
+        codes, outputs, errors = finish(start(words, script=COUNTED))
+        assert codes == [0, 0], errors
+    assert min(int(re.search(r"programs found: (\d+)", said)[1]) for said in outputs) > 0
+    np.testing.assert_array_equal(field(newest(tmp_path / "first")), field(newest(tmp_path / "again")))
+
+
 @pytest.mark.parametrize("words", [TAYLOR_GREEN, FUZZY, FLAME], ids=["flow", "wave", "flame"])
 def test_two_processes_agree_with_one(tmp_path, words):
     codes, outputs, errors = finish(start(["run", *words, f"output.directory={tmp_path}/two"]))
