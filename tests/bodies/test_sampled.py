@@ -83,6 +83,7 @@ def test_distances_are_those_from_the_sides_of_cells_and_go_on_across_the_edge()
         assert float(body.distance([-1.0, 0.0], 0.0)) == pytest.approx(at_the_edge)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_force_has_a_derivative_with_respect_to_the_points():
     sides = (1.5, 1.5)

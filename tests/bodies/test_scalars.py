@@ -38,6 +38,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_the_terms_are_those_of_the_formula(dimensions):

@@ -85,6 +85,7 @@ def test_a_branch_whose_exchanges_are_rounded_otherwise_says_so(first):
     assert "comes from" not in (first / "same" / "log.txt").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_branch_takes_another_stepper_and_resolution_and_continues(first, capsys):
     changes = ["grid.shape=[12, 10]", "time.stepper=sbdf2", "time.step=0.02", "equation.viscosity=0.1"]

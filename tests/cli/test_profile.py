@@ -40,6 +40,7 @@ def steps_in(trace):
     return [int(e["args"]["step_num"]) for e in trace if e.get("name") == "step" and e.get("ph") == "X"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_trace_has_the_steps_by_name_and_the_run_keeps_its_bits(run):
     code, folder, out, _ = run("traced", "--profile", "3")

@@ -154,6 +154,7 @@ def test_a_member_that_blows_up_is_drawn_again_and_counted(run_file, tmp_path, c
     assert manifest["trajectories"] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_last_of_several_jobs_makes_the_data_set_with_the_same_bytes(run_file, tmp_path, capsys, monkeypatch):
     """A member of each job blows up and is drawn again."""

@@ -129,6 +129,7 @@ MIXING = sw.write(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("devices", [1, 4])
 def test_a_convolution_of_whole_fields(make_grid, devices):
     """Its values against a sum over neighbours, its gradient against a difference; a function of a point beside it."""

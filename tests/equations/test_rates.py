@@ -123,6 +123,7 @@ def test_what_is_known_is_the_first_evaluation_of_a_step_alone(make_grid):
     np.testing.assert_allclose(known.nonlinear(fields, now)["velocity"], plain, atol=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("dealias", ["two-thirds", "phase-shift-random"])
 def test_cfl_is_kept_where_points_move(make_grid, dealias):

@@ -35,6 +35,7 @@ def test_a_transform_of_1536_points_per_side_on_one_device(real):
     assert len(sizes) > 5  # some of them would have been larger
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("real", [True, False])
 def test_several_calls_give_what_one_gives(monkeypatch, real):

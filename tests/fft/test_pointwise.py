@@ -133,6 +133,7 @@ def scaled(u, parameters, at_points):
     return parameters * u + at_points * u**2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_vmap_over_parameters_fields_and_points(make_grid):
     grid = make_grid((14, 12, 10), devices=4)
@@ -404,6 +405,7 @@ def test_the_largest_value_over_all_points(make_grid, place):
         check_grads(total, (u,), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("members", [2, 4])
 def test_the_largest_value_of_each_member(members):

@@ -21,6 +21,7 @@ def flow_with(grid, forcing, viscosity=0.05):
     return NavierStokes(grid, viscosity=viscosity, forcing=forcing)
 
 
+@pytest.mark.thorough
 def test_constant_power_injects_its_power(make_grid):
     """Without viscosity the energy grows by P t."""
     grid = make_grid((16, 12, 16), devices=4)
@@ -208,6 +209,7 @@ def test_a_random_force_at_the_nyquist_mode_is_refused(make_grid):
         sw.initial_state(flow, IFRK4(), jnp.zeros((2, 8, 8)), seed=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [lambda a: Uniform((a, 0.0)), lambda a: FlowRate((a, 0.0))])
 def test_uniform_forces_may_be_made_of_traced_numbers(make_grid, make):
     grid = make_grid((8, 8), devices=2)

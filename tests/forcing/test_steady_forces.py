@@ -318,6 +318,7 @@ class Push(sw.forcing.Forcing):
         return space.as_declared(f_hat, "solenoidal") if self.project else f_hat
 
 
+@pytest.mark.thorough
 def test_the_gradient_part_of_an_own_force_enters_no_stage(make_grid):
     """Stages with it would be compressible, and cost the method its order, whatever the step ends with."""
     grid, stepper = make_grid((16, 12), devices=2), sw.steppers.IFRK3()

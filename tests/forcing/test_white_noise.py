@@ -89,6 +89,7 @@ COUPLED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ["mhd"])
 def test_covariance_of_coupled_fields_after_one_long_step(make_grid, case):
     """At every mode, of all components of both fields, against a fine sum over exp(Ls)."""
@@ -141,6 +142,7 @@ def test_a_long_run_stays_real_solenoidal_and_of_its_energy(make_grid):
     assert np.mean(energies[1:]) == pytest.approx(0.002 / (2 * 0.5), rel=4 / np.sqrt(2 * 100))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("control", [{"step": 0.01}, {"cfl": 0.5, "max_step": 0.02}], ids=["step", "cfl"])
 def test_power_and_budget_of_forced_turbulence(make_grid, control):
     """What the noise does to the energy is P t in the mean, and all causes together are the change of energy."""

@@ -8,7 +8,7 @@ from fuzz.search import Search
 
 # seed, trials, number of run files
 SEARCHES = [
-    (1, ["reference"], 8),
+    (1, ["reference"], 5),
     (2, ["mutations", "resume", "members"], 2),
     (3, ["outputs", "branch", "elsewhere", "numbers", "names", "units", "python"], 2),
 ]

@@ -38,6 +38,7 @@ def test_the_same_as_evolve(problem):
     assert int(got.step) == 23
 
 
+@pytest.mark.thorough
 def test_gradients_against_finite_differences(problem):
     """Through 200 steps, in the viscosity and along a direction of the initial field, in both modes."""
     flow, stepper, state = problem

@@ -12,6 +12,7 @@ def warnings(directory):
     return [line for line in (directory / "log.txt").read_text().splitlines() if "next to k_max" in line]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_field_with_a_full_spectrum_is_told_once(tmp_path):
     grid = sw.Grid((24, 20), mesh=sw.device_mesh([0]))

@@ -57,6 +57,7 @@ def over_planes(values):
     return np.asarray(values).mean(axis=(0, 1))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_profiles_are_means_over_planes(run):
     opened, flow, u, dye = run

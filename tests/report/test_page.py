@@ -122,6 +122,7 @@ def test_words_are_escaped_in_every_place():
     assert "script" not in made.tags
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_command_does_it_again(finished, tmp_path):
     folder = tmp_path / "a run"

@@ -101,6 +101,7 @@ def test_everything_lies_as_in_a_state_that_was_made_there(handed):
             assert moved.sharding.is_equivalent_to(expected.sharding, moved.ndim)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_equation_goes_on_with_it():
     equation, stepper, state = flow(SLABS[3])

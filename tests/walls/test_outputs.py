@@ -119,6 +119,7 @@ def test_starts_of_fourier_modes_are_refused(make_grid, name):
         start(grid, sw.Field(start.ranks[0]))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_coarser_snapshot_is_the_field_at_fewer_points(make_grid):
     """A velocity that the modes of both grids hold, and its vorticity."""

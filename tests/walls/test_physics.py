@@ -145,6 +145,7 @@ def test_the_heat_that_steady_rolls_carry(make_grid, rayleigh, nusselt):
         assert float(columns[f"nusselt_{name}"]) == pytest.approx(nusselt, abs=error), name
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_noise_has_no_mean_and_fluxes_that_balance_keep_it(make_grid, dimensions):
@@ -173,6 +174,7 @@ def largest_change(equation, values):
     return {n: float(jnp.abs(s.inverse_of_change(linear[n] + forced[n])).max()) for n, s in equation.spaces.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_rotating_convection_between_free_walls_is_marginal_where_theory_says(make_grid):
     """Ra = ((π² + k²)³ + π² Ta)/k² (Chandrasekhar, chapter 3): a small wave neither grows nor decays."""
@@ -201,6 +203,7 @@ def test_rotating_convection_between_free_walls_is_marginal_where_theory_says(ma
     assert largest_change(flow, still)["velocity"] > 0.1 * small
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
     """u = a z(1 − z)/2(ν + ν_p), τ_xy = ν_p u', τ_xx = 2 λ ν_p u'²: without a diffusivity of the stress."""
@@ -215,6 +218,7 @@ def test_a_channel_of_an_oldroyd_fluid_is_steady(make_grid):
     assert largest_change(fluid, {"velocity": [u, 0 * u], "stress": [0 * z, 0.1 * slope, 0 * z]})["stress"] > 0.1
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_channel_of_a_constant_flow_rate(make_grid):
     """The mean velocity is kept, the force of the parabola is 12 νU/H², even waves of the mean decay by tan q = q."""

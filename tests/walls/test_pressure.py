@@ -33,6 +33,7 @@ def test_vortices_of_taylor_and_green(make_grid, devices):
     np.testing.assert_allclose(pressure_at_points(flow, fields), exact, atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 3])
 def test_cells_between_free_walls(make_grid, devices):

@@ -206,6 +206,7 @@ def test_orders_at_rigid_walls(make_grid, stepper):
         assert np.all(orders > 3.3), (which, orders, errors)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_gradient_with_respect_to_the_height_by_scaling(make_grid):
     """x = H x', u = H u', b = H b' of convection between plates, against boxes of other heights of the same shape."""

@@ -295,6 +295,7 @@ def test_each_field_has_its_own_modes(make_grid):
         np.testing.assert_allclose(equation.to_physical(state.field)[name][0], u, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_gradients_and_variances_with_given_values(make_grid):
     """Enstrophy ½(∂u/∂z)² and dissipation of Couette flow; the variance over time of a field with a lifting."""

@@ -129,6 +129,7 @@ def test_a_batch_over_a_parameter_is_separate_runs(name, key):
 # ---- devices and precision ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "parts"), [("flow", (2, 4)), ("flow", (4, 2)), ("Hall", (8,))], ids=str)
 def test_slabs_and_pencils_of_eight_devices_give_what_one_gives(name, parts):
@@ -343,6 +344,7 @@ FORCINGS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORCINGS)
 def test_round_off_does_not_grow_in_thousands_of_steps(name):
