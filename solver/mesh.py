@@ -206,9 +206,9 @@ def mesh_parts(mesh: AnyMesh) -> tuple[int, int]:
     return mesh.shape[SLAB], mesh.shape.get(PENCIL, 1)
 
 
-def split_axes(mesh: AnyMesh) -> tuple[str, ...]:
-    """Names of the mesh axes that split arrays, in the order of the axes they split."""
-    return (SLAB, PENCIL) if PENCIL in mesh.shape else (SLAB,)
+def split_axes(mesh: AnyMesh, dimensions: int = 3) -> tuple[str, ...]:
+    """Names of the mesh axes that split arrays of so many axes in space, in the order of the axes they split."""
+    return ((SLAB, PENCIL) if PENCIL in mesh.shape else (SLAB,))[:dimensions]
 
 
 def is_explicit(mesh: AnyMesh) -> bool:
@@ -277,11 +277,9 @@ def _in_auto_region() -> bool:
 def padded_sharding(mesh: AnyMesh, ndim: int, dimensions: int) -> NamedSharding:
     """Sharding of an array whose last `dimensions` axes are in space: the first is split, with pencils the second too.
 
-    Leading axes (components, batches) are whole on every device. In one dimension nothing is split.
+    Leading axes (components, batches) are whole on every device.
     """
-    if dimensions == 1:
-        return NamedSharding(mesh, PartitionSpec())
-    return NamedSharding(mesh, PartitionSpec(*[None] * (ndim - dimensions), *split_axes(mesh)))
+    return NamedSharding(mesh, PartitionSpec(*[None] * (ndim - dimensions), *split_axes(mesh, dimensions)))
 
 
 def unpadded_sharding(mesh: AnyMesh, shape: Sequence[int], dimensions: int) -> NamedSharding:

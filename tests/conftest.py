@@ -15,8 +15,8 @@ from compilation import compile_fast, keep_programs, lend_programs, trace_fast
 from some_cases import some_cases
 from typecheck import check
 
-# one folder for what all tests share (scratch.py), among it compiled programs of theirs and of the runs that they start,
-# which are not to be in the home of whoever tests
+# one folder for what all tests share (scratch.py), among it the compiled programs of theirs and of the runs that they
+# start, which are not to be in the home of whoever tests
 if "PYTEST_XDIST_WORKER" not in os.environ:
     SCRATCH = Path(tempfile.mkdtemp(prefix="slabwave-tests-"))
     PROGRAMS = SCRATCH / "programs"

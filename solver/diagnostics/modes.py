@@ -36,13 +36,14 @@ def mode_coefficients(
     places = [mode_index(grid, mode) for mode in modes]
     index = np.array([index for index, _ in places])
     conjugate = np.array([conjugate for _, conjugate in places])
-    stored = u_hat[..., index[:, 0]] if grid.dimensions == 1 else _from_blocks(u_hat, jnp.asarray(index), grid)
+    is_whole = grid.layout.devices == grid.dimensions == 1
+    stored = u_hat[..., index[:, 0]] if is_whole else _from_blocks(u_hat, jnp.asarray(index), grid)
     return jnp.where(conjugate, jnp.conj(stored), stored)
 
 
 @partial(jax.jit, static_argnames="grid")
 def _from_blocks(u_hat: Array, index: Array, grid: Grid) -> Array:
-    axes, lead = split_axes(grid.mesh), u_hat.ndim - grid.dimensions
+    axes, lead = split_axes(grid.mesh, grid.dimensions), u_hat.ndim - grid.dimensions
 
     def local(block: Array) -> Array:
         local_index, inside = [], jnp.ones(len(index), bool)

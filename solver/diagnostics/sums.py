@@ -38,9 +38,9 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
     """
     lead = values.ndim - grid.dimensions
     index = jnp.broadcast_to(index, values.shape[lead:])
-    if grid.dimensions == 1:  # nothing is split over devices
+    if grid.layout.devices == grid.dimensions == 1:
         return _sums(values, index, count, grid.dimensions)
-    axes = split_axes(grid.mesh)
+    axes = split_axes(grid.mesh, grid.dimensions)
     space, parts = PartitionSpec(*axes), PartitionSpec(*[None] * lead, *axes)
 
     def local(values: Array, index: Array) -> Array:
@@ -60,9 +60,9 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
 @partial(jax.jit, static_argnames="grid")
 def on_every_device(values: Array, grid: Grid) -> Array:
     """Values at the points `(…, *grid.physical_shape)`, small enough for it, whole on every device. One all-reduce."""
-    if grid.dimensions == 1:
+    if grid.layout.devices == grid.dimensions == 1:
         return values
-    axes, lead = split_axes(grid.mesh), values.ndim - grid.dimensions
+    axes, lead = split_axes(grid.mesh, grid.dimensions), values.ndim - grid.dimensions
     sides = grid.layout.padded_points
 
     def local(block: Array) -> Array:
@@ -81,13 +81,13 @@ def of_blocks(local: Callable[[Array], Array], values: Array, sides: Sequence[in
         local: function of a part `(…, x, y, z)`, which adds up over the mesh axes that split the grid.
         values: `(…, *grid.physical_shape)`.
         sides: sides to which the values are padded with zeros before they are split.
-        grid: the grid of the values, of two or three dimensions.
+        grid: the grid of the values.
     """
     lead = values.ndim - grid.dimensions
 
     def run(values: Array) -> Array:
         padding = [(0, padded - n) for n, padded in zip(grid.physical_shape, sides, strict=True)]
-        parts = PartitionSpec(*[None] * lead, *split_axes(grid.mesh))
+        parts = PartitionSpec(*[None] * lead, *split_axes(grid.mesh, grid.dimensions))
         mesh = None if is_explicit(grid.mesh) else grid.mesh
         mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
         return mapped(jnp.pad(values, [(0, 0)] * lead + padding))

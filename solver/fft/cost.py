@@ -75,6 +75,7 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
     lead: tuple[int, ...] = modes.shape[: modes.ndim - layout.dimensions]
     batch, components = math.prod(lead), lead[-1] if lead else 1
     most_fields = method.most_fields_in_waves
+    pair = 2 * layout.slabs if layout.many_lines and layout.slabs > 1 else 1  # fields go two by two, from all devices
     groups = waves * math.ceil(components / most_fields) if waves > 1 and most_fields is not None else waves
     itemsize = modes.dtype.itemsize
     # held at once: the field, unless it passes in blocks, and what is sent and received, where x is not yet pruned
@@ -87,8 +88,8 @@ def _call(equation: Any, *, forward: bool, modes: Any) -> Call:
     return Call(
         forward=forward,
         batch=batch,
-        exchanges=groups * ((layout.slabs > 1) + (layout.pencils > 1)),
-        exchanged_bytes=batch * layout.exchange_bytes(method.sent_bytes(itemsize)),
+        exchanges=groups * ((layout.slabs > 1) * (1 + layout.many_lines) + (layout.pencils > 1)),
+        exchanged_bytes=math.ceil(batch / pair) * pair * layout.exchange_bytes(method.sent_bytes(itemsize)),
         working_bytes=fields + 2 * batch * exchanged,
         of_points=of_points,
         real=layout.real,

@@ -105,7 +105,7 @@ def _without_members(sharding: NamedSharding, dimensions: int) -> NamedSharding:
     The derivative of a batch is taken of the primitive with the batch's axis in front, of which `vmap` and its
     `spmd_axis_name` no longer know. Pinned as whole, this axis would be gathered on each device.
     """
-    if sharding.mesh.shape.get(MEMBER, 1) == 1 or dimensions == 1:
+    if sharding.mesh.shape.get(MEMBER, 1) == 1:
         return sharding
     free = [PartitionSpec.UNCONSTRAINED] * (len(sharding.spec) - dimensions)
     return NamedSharding(sharding.mesh, PartitionSpec(*free, *sharding.spec[len(free) :]))

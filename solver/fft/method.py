@@ -66,6 +66,8 @@ class Method:
 
     def most_fields(self, layout: Layout, gpu: bool) -> int | None:
         """Most fields that share an exchange of a transform; None for a whole batch. `gpu`: on GPUs."""
+        if layout.many_lines:  # which devices share
+            return None
         if self.fields == "auto":
             return 1 if gpu and not has_few_points(layout) else None
         return None if self.fields == "all" else self.fields

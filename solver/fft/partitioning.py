@@ -59,7 +59,7 @@ def on_global_arrays(work: DeviceWork, layout: Layout, mesh: AnyMesh, engine: st
     """
     if layout.devices == 1 and MEMBER not in mesh.shape:
         return lambda *operands: work.run(*operands, axis_name=None)
-    axis_name = split_axes(mesh) if layout.devices > 1 else None
+    axis_name = split_axes(mesh, layout.dimensions) if layout.devices > 1 else None
     run_on_block = lambda *operands: work.run(*operands, axis_name=axis_name)  # noqa: E731
     if engine == "shard_map":
         return _manual_region(work, run_on_block, layout, mesh)

@@ -130,7 +130,10 @@ class Grid:
             raise ValueError("horizontal: this box has no walls")
         if self.dimensions == 1:
             return None
-        return replace(self, shape=self.shape[:-1], lengths=self.lengths[:-1], walls=None)  # type: ignore[index]
+        shape, lengths = self.shape[:-1], self.lengths[:-1]  # type: ignore[index]
+        if self.dimensions == 3:
+            return replace(self, shape=shape, lengths=lengths, walls=None)
+        return AlongWalls(shape, lengths, self.dealias, self.precision, self.real, self.mesh)
 
     @property
     def box(self) -> Box:
@@ -246,7 +249,7 @@ class Grid:
         if self.walls:
             points, _ = gauss_points(self.shape[-1])
             along[-1] = 0.5 * self.lengths[-1] * (1 + points)  # type: ignore[index]
-        return tuple(self._along(a, values, range(self.dimensions)) for a, values in enumerate(along))
+        return tuple(self._shaped(a, values) for a, values in enumerate(along))
 
     def meshgrid(self) -> tuple[Array, ...]:
         """x, y, z as full arrays of `physical_shape`; made under jit, every device fills only its own block."""
@@ -268,10 +271,8 @@ class Grid:
 
     def mode_numbers(self) -> tuple[np.ndarray, ...]:
         """Whole numbers n = kL/2π, as vectors that broadcast against spectral arrays; zero in the padding."""
-        order = self.layout.order
-        return tuple(
-            np.rint(self._along(a, self.layout.mode_numbers(a), order)).astype(np.int32) for a in range(self.dimensions)
-        )
+        numbers = (self._stored(a, self.layout.mode_numbers(a)) for a in range(self.dimensions))
+        return tuple(np.rint(n).astype(np.int32) for n in numbers)
 
     def k_squared(self) -> Array:
         """|k|² on every stored mode [1/length²]; zero in the padding. Inside jit it is fused, never stored."""
@@ -307,7 +308,7 @@ class Grid:
             counts = (
                 self.layout.half_axis_weights() if self.layout.is_half(axis) else np.ones(self.layout.retained[axis])
             )
-            weights = weights * self._along(axis, counts, self.layout.order)
+            weights = weights * self._stored(axis, counts)
         return weights
 
     def mode_filter(self) -> Array | None:
@@ -339,8 +340,7 @@ class Grid:
 
     def _relative_mode_numbers(self) -> list[np.ndarray]:
         """n_i/N_i as vectors that broadcast against spectral arrays."""
-        order = self.layout.order
-        return [self._along(a, self.layout.mode_numbers(a) / n, order) for a, n in enumerate(self.shape)]
+        return [self._stored(a, self.layout.mode_numbers(a) / n) for a, n in enumerate(self.shape)]
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
@@ -358,16 +358,30 @@ class Grid:
         position = self.layout.nyquist(axis)
         if drop_nyquist and position is not None:
             n[position] = 0
-        return self._along(axis, n * self.fundamental[axis], self.layout.order)
+        return self._stored(axis, n * self.fundamental[axis])
 
-    def _along(self, axis: int, values: np.ndarray, order: Sequence[int]) -> np.ndarray:
-        """`values` along the position of `axis` in `order`, padded with zeros as stored arrays are."""
-        position = list(order).index(axis)
+    def _stored(self, axis: int, values: np.ndarray) -> np.ndarray:
+        """`values` along an axis in space as stored arrays have it, padded with zeros as they are."""
+        position = self.layout.order.index(axis)
+        return self._shaped(position, np.pad(values, (0, self.spectral_shape[position] - len(values))))
+
+    def _shaped(self, position: int, values: np.ndarray) -> np.ndarray:
+        """`values` along an axis of arrays."""
         shape = [1] * self.dimensions
-        if tuple(order) == self.layout.order and self.dimensions > 1 + bool(self.walls):
-            values = np.concatenate([values, np.zeros(self.spectral_shape[position] - len(values))])
         shape[position] = len(values)
         return values.astype(self.dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class AlongWalls(Grid):
+    """The periodic axis of a plane between walls, along which many fields are transformed at once.
+
+    It is split over the devices: x at the points, and kx.
+    """
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh), many_lines=True)
 
 
 def _grid_on_these_devices(cls: type[Grid], described: dict[str, Any], mesh: tuple[Any, ...]) -> Grid:

@@ -6,7 +6,8 @@ exchange. Pencils also split y, and kz after their second exchange. A split spec
 a multiple of its number of parts. For real fields the last periodic axis holds the non-negative modes only.
 
 Between walls the last axis is bounded, and counts Legendre polynomials n where others count wavenumbers: arrays are
-stored as `(ky, kx, n)`, `(kx, n)` or `(n,)`.
+stored as `(ky, kx, n)`, `(kx, n)` or `(n,)`. In two dimensions x and kx are split: fields along x, one for each n, are
+exchanged so that each device transforms whole lines of some of them.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Layout:
         slabs: parts of x, and of ky.
         pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
         walls: True if the last axis is bounded by two walls: N points along it carry 2(N + 1)/3 polynomials.
+        many_lines: True for the periodic axis of a plane between walls, along which many fields are transformed at
+            once; it is split though it is one axis.
 
     Raises:
         ValueError: a shape, rule or number of parts that is not possible; the message names possible ones.
@@ -57,6 +60,7 @@ class Layout:
     slabs: int = 1
     pencils: int = 1
     walls: bool = False
+    many_lines: bool = False
 
     def __post_init__(self) -> None:
         if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
@@ -80,13 +84,12 @@ class Layout:
             )
 
     def _cannot_split(self) -> str:
-        if self.walls and self.dimensions == 2:
-            return f"a vertical plane between walls on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
-        if self.walls and self.pencils > 1:
+        if self.walls and self.dimensions > 1 and self.pencils > 1:
             return f"{self.pencils} pencils in each slab between walls: it is split in slabs only"
-        if self.dimensions == 1:
+        if self.dimensions == 1 and not self.many_lines:
             return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
-        axes = f"{self.points[0]} planes along x and {self.retained[1]} retained ky"
+        split = self.order[0]
+        axes = f"{self.points[0]} planes along x and {self.retained[split]} retained k{'xyz'[split]}"
         if self.slabs > self.max_slabs:
             more = (
                 " (in three dimensions pencils split y and kz too)" if self.dimensions == 3 and not self.walls else ""
@@ -114,8 +117,9 @@ class Layout:
 
     @cached_property
     def max_slabs(self) -> int:
-        """Largest number of slabs: min(Nx, Ky), 1 in one dimension."""
-        return min(self.points[0], self.retained[1]) if self.dimensions > 1 + self.walls else 1
+        """Largest number of slabs: min(Nx, Ky), between walls in two dimensions min(Nx, Kx), 1 in one dimension."""
+        is_split = self.dimensions > 1 or self.many_lines
+        return min(self.points[0], self.retained[self.order[0]]) if is_split else 1
 
     @cached_property
     def max_pencils(self) -> int:
@@ -224,8 +228,12 @@ class Layout:
         """Bytes that all devices together send in one transform of one component (`itemsize`: a complex number).
 
         Of slabs each device keeps 1/P of its modes and sends the rest: itemsize · Nx · Ky · Kz · (P − 1)/P. Pencils
-        send itemsize · Nx · Ny · Kz · (C − 1)/C more, C to a slab. Sizes of split axes count with their padding.
+        send itemsize · Nx · Ny · Kz · (C − 1)/C more, C to a slab. Sizes of split axes count with their padding. Lines
+        are sent twice, as points (half of `itemsize` each for real fields) and as modes.
         """
+        if self.many_lines:
+            points = self.padded_points[0] // (2 if self.real else 1)
+            return itemsize * (points + self.spectral_shape[0]) * (self.slabs - 1) // self.slabs
         x, y = self.padded_points[0], self.padded_points[1] if self.dimensions > 1 else 1
         others = [n for n, axis in zip(self.spectral_shape, self.order, strict=True) if axis != 0]
         slabs = itemsize * x * math.prod(others) * (self.slabs - 1) // self.slabs

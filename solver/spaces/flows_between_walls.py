@@ -65,9 +65,9 @@ def _stokes_modes(grid: Grid, rigid: tuple[bool, bool], keeps_mean: bool) -> Sto
 
 
 class _Made:
-    """Stokes modes of the wavenumbers that the devices of this process hold, each made once, a part of ky at a time.
+    """Stokes modes of the wavenumbers that the devices of this process hold, each made once.
 
-    In two dimensions there is one part, all of kx.
+    They are made for a part of the split axis at a time: of ky, in two dimensions of kx.
     """
 
     def __init__(self, grid: Grid, rigid: tuple[bool, bool], keeps_mean: bool) -> None:
@@ -79,8 +79,7 @@ class _Made:
         wavenumbers = (np.asarray(k, float) ** 2 for k in grid.horizontal.wavenumbers())
         self.k = np.broadcast_to(np.sqrt(sum(wavenumbers)), grid.horizontal.spectral_shape)
         self.kept = np.broadcast_to(grid.horizontal.mode_weights() > 0, self.k.shape)
-        columns = self.k.shape[-1] if grid.dimensions == 2 else (self.k.shape[-1] + 1) // 2  # |kx|
-        self.half = (*self.k.shape[:-1], columns)
+        self.half = self.k.shape if grid.dimensions == 2 else (len(self.k), (self.k.shape[-1] + 1) // 2)  # |kx|
         self.known: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
         if not keeps_mean:  # else the modes of κ = 0, which have no mean
             self.known[0.0] = self.parts.mean_flow(*self.of_scalars)
@@ -99,19 +98,19 @@ class _Made:
         return rates, modes
 
     def poloidal(self, part: int) -> Callable[[Any], np.ndarray]:
-        """The function of a part of ky that gives Z of one part by symmetry."""
+        """The function of a part of the split axis that gives Z of one part by symmetry."""
         return lambda rows: self._poloidal(part, rows)
 
     def _poloidal(self, part: int, rows: Any) -> np.ndarray:
         size = self.parts.sizes[part]
-        made = np.zeros((*self.k[rows].shape[:-1], self.half[-1], size, size))
+        made = np.zeros((len(self.k[rows]), *self.half[1:], size, size))
         for at, kappa in self._wavenumbers(rows):
             z = self._modes(kappa)[part][1]
             made[(*at, slice(None), slice(0, z.shape[1]))] = z
         return made
 
     def rates(self, rows: Any) -> np.ndarray:
-        """Eigenvalues of a part of ky `(component, …, n)`."""
+        """Eigenvalues of a part of the split axis `(component, …, n)`."""
         k, kept = self.k[rows], self.kept[rows]
         made = np.zeros((self.dimensions - 1, *k.shape, self.count))
         for at, kappa in self._wavenumbers(rows):
@@ -159,13 +158,15 @@ class _Parts:
 
 
 def _split(grid: Grid, shape: tuple[int, ...], lead: int, part: Callable[[Any], np.ndarray]) -> Any:
-    """An array whose axis after `lead` others is split as ky is; each process makes the parts of its own devices.
+    """An array whose axis after `lead` others is split as the first of modes is, ky, in two dimensions kx.
+
+    Each process makes the parts of its own devices.
 
     Where no devices are known nothing is made: zeros that take no memory have its shape.
     """
     if not isinstance(grid.mesh, Mesh):
         return np.broadcast_to(np.zeros((), grid.dtype), shape)
-    spec = PartitionSpec(*[None] * lead, split_axes(grid.mesh)[0]) if grid.dimensions == 3 else PartitionSpec()
+    spec = PartitionSpec(*[None] * lead, split_axes(grid.mesh)[0])
     with jax.ensure_compile_time_eval():
         return jax.make_array_from_callback(
             shape, NamedSharding(grid.mesh, spec), lambda index: part(index[lead]).astype(grid.dtype)

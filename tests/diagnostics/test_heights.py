@@ -31,6 +31,7 @@ CASES = {
     "explicit": ((9, 8, 7), {"devices": 3, "axis_type": AxisType.Explicit}),
     "a plane": ((9, 7), {"devices": 2}),
     "walls": ((9, 8, 13), {"devices": 3, "walls": "z"}),
+    "a plane between walls": ((9, 13), {"devices": 2, "walls": "y"}),
     "all modes": ((8, 6, 7), {"devices": 2, "dealias": "none"}),
 }
 

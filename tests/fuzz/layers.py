@@ -106,9 +106,10 @@ def grids(draw: Any, dimensions: int, name: str) -> dict[str, Any]:
 
 @st.composite
 def devices(draw: Any, mesh: str, grid: dict[str, Any]) -> dict[str, Any]:
-    """One device or groups in a vertical plane, slabs in three dimensions; seldom what is refused."""
+    """One device, groups, or slabs where there is more than one axis; seldom what is refused."""
     shape = grid["shape"]
-    most = min(shape[0], (shape[1] - 1) // 3 + 1) if len(shape) == 3 else 2 if draw(st.integers(0, 19)) == 19 else 1
+    axis = len(shape) - 2  # whose modes are split
+    most = min(shape[0], (shape[axis] - 1) // 3 + 1) if axis >= 0 else 2 if draw(st.integers(0, 19)) == 19 else 1
     many = [n for n in (2, 3, 4) if n <= most]
     if mesh == "groups" and len(shape) > 1:
         return {"groups": {"step": draw(st.sampled_from([1, *(n for n in many if n < 4)])), "analyse": 1}}

@@ -40,8 +40,8 @@ def _fields_of(table: dict[str, Any]) -> list[str]:
 
 def _file_of(table: dict[str, Any], name: str, seed: str, size: str) -> str:
     keys = [table["grid"], table["equation"], table.get("walls"), name, seed, size]
-    path = Path(os.environ.get("SLABWAVE_TESTS", tempfile.gettempdir())) / "slabwave-starts" / hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:20]
-    path = path.with_suffix(".npy")
+    folder = Path(os.environ.get("SLABWAVE_TESTS", tempfile.gettempdir())) / "slabwave-starts"
+    path = folder / f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:20]}.npy"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         try:

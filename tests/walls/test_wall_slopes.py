@@ -41,7 +41,7 @@ def convection(make_grid, dimensions, devices):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dimensions", "devices"), [(2, 1), (3, 1), (3, 2)])
+@pytest.mark.parametrize(("dimensions", "devices"), [(2, 2), (3, 1), (3, 2)])
 def test_slopes_at_the_walls(make_grid, dimensions, devices):
     flow, start, slopes = convection(make_grid, dimensions, devices)
     made = jax.jit(lambda start: WallSlopes().values(flow, flow.from_physical(start)))(start)
