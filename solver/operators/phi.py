@@ -18,6 +18,8 @@ from jaxtyping import Array
 SERIES_TERMS = 16  # of φ_3: at |z| = 1 the first term left out is below 1/20!, a hundredth of the round-off of 1/3!
 TAYLOR_TERMS = 20  # of matrices
 MAX_DOUBLINGS = 64  # matrices of norm up to 2**63
+SWEEPS = 16  # of balancing: a ratio of units of 2**100 becomes one
+NOTHING = -4000.0  # log2 of a size that is 0
 
 
 def phi_functions(z: Array, count: int = 3) -> tuple[Array, ...]:
@@ -67,15 +69,48 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
 
     Each matrix is scaled by 2^−s to a norm below one half, its φ-functions are summed as Taylor series, and s
     doublings φ_k(2A) = 2^−k (φ_0 φ_k + Σ_j φ_j/(k − j)!) lead back; every mode has its own s. The error is a few
-    eps·(1 + ‖A‖) times the conditioning, for normal, defective and zero matrices alike.
+    eps·(1 + ‖A‖) times the conditioning, for normal, defective and zero matrices alike. ‖A‖ is that of the matrix in
+    units in which its rows and columns are of one size (balancing: Osborne, J. ACM 7 (1960) 338), by powers of two.
 
     Args:
         matrices: `(n, n, *modes)`, real or complex, eigenvalues with real parts at most zero or of order one.
         count: the highest function needed, 0 for exp alone.
 
     Returns:
-        `count + 1` arrays of the same shape. One all-reduce, of the number of doublings.
+        `count + 1` arrays of the same shape. Two all-reduces, of sizes and of the number of doublings.
     """
+    units = _balanced_units(matrices)
+    return [_in_units(phi, -units) for phi in _balanced_phi_matrices(_in_units(matrices, units), count)]
+
+
+def _in_units(matrices: Array, units: Array) -> Array:
+    """2^−u_i A_ij 2^u_j, exactly."""
+    powers = (units[None, :] - units[:, None]).reshape(*matrices.shape[:2], *[1] * (matrices.ndim - 2))
+    scale = jnp.ldexp(jnp.ones((), matrices.real.dtype), powers)
+    return matrices * scale
+
+
+def _balanced_units(matrices: Array) -> Array:
+    """Powers of two `(n,)`, the same for all modes, by which rows and columns are of one size, or below the diagonal's.
+
+    Ratios below 2^8 are left as they are.
+    """
+    sizes = jnp.max(jnp.abs(jax.lax.stop_gradient(matrices)), axis=range(2, matrices.ndim))
+    logs = jnp.where(sizes > 0, jnp.log2(jnp.where(sizes > 0, sizes, 1)), NOTHING)
+    diagonal = jnp.max(jnp.diag(logs))
+
+    def sweep(_: Any, units: Array) -> Array:
+        own = logs + units[None, :] - units[:, None]
+        rows, columns = (jnp.maximum(jnp.max(own, axis=axis), diagonal) for axis in (1, 0))
+        return units + (rows - columns) / 4  # of both ends of each pair
+
+    found = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.zeros(len(logs), logs.dtype))
+    is_large = jnp.max(found) - jnp.min(found) >= 4
+    return jnp.where(is_large, jnp.rint(found), 0).astype(jnp.int32)
+
+
+def _balanced_phi_matrices(matrices: Array, count: int) -> list[Array]:
+    """`phi_matrices` of balanced matrices."""
     identity = _identity(matrices)
     norm = jnp.max(jnp.sum(jnp.abs(matrices), axis=1), axis=0)
     # frexp: norm = m · 2^e with m < 1, exactly and without a logarithm

@@ -61,6 +61,15 @@ def test_phi_of_matrices_against_many_digits(name, size):
         assert error < 20 * EPS * (1 + size) * growth, (k, error / EPS)
 
 
+def test_phi_of_matrices_in_other_units_of_their_fields():
+    """An L of waves and damping, with fields in units that differ by 2^90: the same numbers in these units."""
+    matrix = jnp.asarray([[-60.0, 3.0, 0.0], [-0.8, -60.0, 0.7], [0.0, 0.3, -1.0]])[..., None]
+    units = 2.0 ** np.array([0, 50, -40])[:, None, None]
+    own, other = phi_matrices(matrix, 3), phi_matrices(matrix / units * units[:, 0], 3)
+    for one, two in zip(own, other, strict=True):
+        np.testing.assert_allclose(two * units / units[:, 0], one, rtol=1e-13, atol=1e-16)
+
+
 def waves(grid):
     """u_t = iω v, v_t = iω u with ω = 3 k_x, and damping of v alone."""
     along = 3j * grid.wavenumbers()[0] * jnp.ones(grid.spectral_shape)

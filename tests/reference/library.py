@@ -208,7 +208,7 @@ def navier_stokes(given, d):
         fields[name] = "scalar"
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
-    series = {"enstrophy": "curl(velocity)@curl(velocity)/2" if d == 3 else "curl(velocity)**2/2"}
+    series = {"enstrophy": "-velocity@lap(velocity)/2"}  # of all modes, also of those whose sign nobody knows
     return entry(lines, fields, unknowns={"p": "scalar"}, defaults=numbers, energies=energies, series=series)
 
 
