@@ -69,8 +69,8 @@ def phi_matrices(matrices: Array, count: int) -> list[Array]:
 
     Each matrix is scaled by 2^−s to a norm below one half, its φ-functions are summed as Taylor series, and s
     doublings φ_k(2A) = 2^−k (φ_0 φ_k + Σ_j φ_j/(k − j)!) lead back; every mode has its own s. The error is a few
-    eps·(1 + ‖A‖) times the conditioning, for normal, defective and zero matrices alike. ‖A‖ is that of the matrix in
-    units in which its rows and columns are of one size (balancing: Osborne, J. ACM 7 (1960) 338), by powers of two.
+    eps·(1 + ‖A‖) times the conditioning, for normal, defective and zero matrices alike. ‖A‖ is the norm in
+    units in which rows and columns are of one size (balancing: Osborne, J. ACM 7 (1960) 338), by powers of two.
 
     Args:
         matrices: `(n, n, *modes)`, real or complex, eigenvalues with real parts at most zero or of order one.

@@ -384,6 +384,7 @@ def test_parameters_that_cannot_be_read_are_one_line(tmp_path, case):
             assemble.Registry(case.parent).find("equation", "own.py:Decay")
 
 
+@pytest.mark.slow
 def test_an_output_of_a_file_is_overridden_by_its_name_or_class(case, capsys):
     assert main(["run", str(case), "time.end=0.3", "output.mean-of-u.every_steps=1"]) == 0
     folder = case.parent / "out"

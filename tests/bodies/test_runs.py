@@ -154,6 +154,7 @@ def test_a_run_file_with_bodies_touches_no_device(run_file):
     assert done.stdout.strip() == "0", done.stderr
 
 
+@pytest.mark.slow
 def test_check_prints_the_transforms_with_bodies(run_file, capsys):
     assert main(["check", str(run_file)]) == 0
     told = capsys.readouterr().out

@@ -176,6 +176,7 @@ def test_the_last_healthy_checkpoint_is_kept_and_named_after_a_blow_up(accelerat
     assert "the CFL number is" in text
 
 
+@pytest.mark.slow
 def test_a_branch_after_a_blow_up_starts_from_the_last_healthy_checkpoint(accelerated, capsys):
     assert main(["resume", "accelerated", "--branch", "new", "time.step=0.01", "time.end=0.8"]) == 0
     log = (accelerated / "new/log.txt").read_text()

@@ -44,6 +44,7 @@ def trajectories(data_set, name):
     return found
 
 
+@pytest.mark.slow
 def test_the_files_hold_every_member_once(data_set, manifest):
     parts = [path.parts[1] for path in files_in(data_set) if path.suffix == ".hdf5"]
     assert parts == ["test", "train", "train", "train", "valid"]

@@ -98,6 +98,7 @@ def of_text(grid):
     return sw.write("dt(u) = react(u)", fields={"u": "scalar"}, functions={"react": react})(grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doubled", ["global", "in a container", "in an array", "class", "plain object", "text"])
 def test_values_that_code_reads_by_name_are_those_of_now(make_grid, monkeypatch, doubled):
     """e^−1 with all numbers 1, e^−2 after one of them was set to 2, without a new class, instance or function."""

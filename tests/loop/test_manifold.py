@@ -203,6 +203,7 @@ class Turning(sw.Equation):
         return jnp.asarray(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_linear", [True, False], ids=["L", "N"])
 @pytest.mark.parametrize("door", ["integrate", "rollout", "evolve"])
 def test_a_symbol_that_no_real_field_has_is_refused_at_every_door(make_grid, door, in_linear):

@@ -24,6 +24,7 @@ def gradient(x, y):
     return -jnp.sin(x) * jnp.cos(y), -jnp.cos(x) * jnp.sin(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLOWS)
 def test_its_mean_is_what_the_energy_loses(make_grid, name):
     """⟨−u·(what viscosity adds to u_t)⟩ at constant density: ν⟨|∇u|²⟩, and ⅓ν⟨(∇·u)²⟩ more in a gas."""

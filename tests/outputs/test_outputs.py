@@ -306,6 +306,7 @@ class Largest(Output):
             file.write(f"{int(state.step)}\n")
 
 
+@pytest.mark.slow
 def test_an_output_of_ones_own_is_described(tmp_path):
     sw.run(*problem(), step=0.05, end=0.1, outputs=[Largest(every_steps=1)], directory=tmp_path / "run")
     assert (tmp_path / "run" / "largest.txt").read_text().split() == ["0", "1", "2"]
@@ -388,6 +389,7 @@ def test_a_vector_is_one_labelled_data_set_with_units(stratified):
         np.testing.assert_allclose(data["buoyancy"], b, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_vector_is_read_back_from_a_snapshot(stratified):
     path, u, _ = stratified
     grid = sw.Grid((8, 6, 4), lengths=(8.0, 6.0, 4.0), mesh=sw.device_mesh(range(4)), dealias="none")

@@ -30,6 +30,7 @@ def test_weights_are_a_partition_of_one_and_reproduce_lines(order):
     np.testing.assert_allclose((slopes * places).sum(axis=0), 1, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "order"), [(1, 4), (2, 4), (4, 6), (5, 8)])
 def test_the_error_of_a_wave_is_that_of_the_formula(n, order):
     """Root mean square over many positions, of a wave of n periods on 16 points."""

@@ -119,6 +119,7 @@ def test_particles_as_light_as_the_fluid_are_tracers_and_its_acceleration_is_kno
     np.testing.assert_allclose(places(flow, state), exact(1.0), rtol=0, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_steps_longer_than_a_response_allows_are_refused():
     stepper = sw.steppers.IFRK4()
     flow, state = carried(stepper, sw.particles.Inertial(places=STARTS, response_time=0.01))

@@ -224,6 +224,7 @@ def test_a_file_that_has_no_windows_is_refused(tmp_path):
         Recorded.read_means(file)
 
 
+@pytest.mark.slow
 def test_statistics_of_a_run(sliced, tmp_path, figures):
     sw.outputs.Statistics.draw(sw.io.RunDirectory(sliced), tmp_path, View())
     assert set(figures) == {"statistics-scales", "statistics-spectra"} | {f"statistics-step-{n:08d}" for n in (6, 12)}

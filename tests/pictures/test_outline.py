@@ -98,6 +98,7 @@ def test_slices_have_it_on_planes_and_not_on_lines(moving, tmp_path, monkeypatch
     assert not any(axis.collections for axis in figures["line"].axes)
 
 
+@pytest.mark.slow
 def test_a_film_has_it_where_the_body_is_then(moving, monkeypatch):
     seen = []
     made = figure_of

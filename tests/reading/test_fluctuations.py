@@ -75,6 +75,7 @@ def test_profiles_are_means_over_planes(run):
     np.testing.assert_allclose(later["dye"][-1], (rows[3] + rows[4]) / 2, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_fluctuations_and_their_budget(run):
     """Against sums over the points, with derivatives of the formula of the flow."""
     opened, flow, u, dye = run

@@ -12,6 +12,7 @@ from solver.io import list_snapshots, own_rows, read_slices
 xarray = pytest.importorskip("xarray", reason="xarray is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "axes", "shape", "places"),
     [

@@ -112,6 +112,7 @@ def test_each_output_is_carried_out_by_its_group(flow, first, tmp_path):
     assert not [thread for thread in threading.enumerate() if thread.name == "slabwave-analysis"]
 
 
+@pytest.mark.slow
 def test_stepping_goes_on_while_an_output_is_carried_out(flow, first, tmp_path):
     """The first output ends only when the run has taken a step after it."""
     listeners = [TellWaiting(1)]

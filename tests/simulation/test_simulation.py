@@ -41,6 +41,7 @@ def test_its_states_are_those_of_evolve_and_nothing_is_written(simulation, tmp_p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_it_pauses_at_the_times_of_its_outputs_with_their_sums(simulation):
     listed = OutputList.of([Series(every_time=0.2), Statistics(every_time=0.5)])
     *reached, last = dataclasses.replace(simulation, outputs=listed).states(simulation.start())

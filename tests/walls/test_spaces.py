@@ -99,6 +99,7 @@ def _at(space, c, z):
     return float(np.real(np.sum(weights * along * (np.asarray(c[0]) @ ends))))
 
 
+@pytest.mark.slow
 def test_noise_of_a_velocity(make_grid):
     """Random modes of the amplitude that is given, on the profile at rest; none without an equation."""
     grid = grid_of(make_grid, 2)
@@ -116,6 +117,7 @@ def test_noise_of_a_velocity(make_grid):
         sw.initial.Noise(background=1.0).check(flow, "velocity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize("of", OF_VELOCITY)
 def test_a_velocity_has_no_divergence_and_the_velocity_of_the_walls(make_grid, of, dimensions):

@@ -60,6 +60,7 @@ def test_n_is_the_equation_tested_with_any_field(make_grid, dimensions, options)
     assert abs(float(velocity.mean(s * carried)) - found["temperature"]) < 1e-12 * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rigid", [True, False])
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_products_conserve_energy(make_grid, dimensions, rigid):
@@ -93,6 +94,7 @@ def test_budgets_close_with_what_passes_through_the_walls(make_grid, dimensions)
     assert {"buoyancy", "viscosity"} <= budget["kinetic_energy"].keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", [walls.Slope(0.4, -0.3), walls.Walls(AtSlope(0.4), AtValue(1.0))])
 def test_a_flux_that_does_not_vanish_at_the_walls(make_grid, signal):
     """⟨v N⟩ = ⟨∇v · n∇c⟩ − [v n ∂c/∂z]/H on noise. Where both walls give a slope, n times it passes them, else n times
@@ -319,6 +321,7 @@ def test_gradients_and_variances_with_given_values(make_grid):
         sw.equations.MHD(grid, 0.1, 0.1, walls={"velocity": of["velocity"], "magnetic_field": walls.FreeSlip()})
 
 
+@pytest.mark.slow
 def test_places_times_and_values_at_the_points(make_grid):
     grid = make_grid((8, 17), 1, lengths=(2.0, 1.0), walls="y")
     x, z = grid.coordinates()
@@ -373,6 +376,7 @@ def test_zero_diffusion_needs_walls_that_ask_for_nothing(make_grid):
         sw.equations.NavierStokes(grid, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [1e-14, 1e-9, 1e-3])
 def test_mixtures_that_are_nearly_slopes(make_grid, a):
     """κT'' of a parabola with fluxes through both walls, whose lifting must not have a mean of 1/a."""

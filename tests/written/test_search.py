@@ -177,6 +177,7 @@ def smooth(value, box, kept):
     return modes if np.iscomplexobj(value) else modes.real
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dimensions"), CASES, ids=str)
 def test_transforms_are_as_few_as_by_hand(name, dimensions):
     assert planned(name, dimensions)[1].transforms == SYSTEMS[name][1][dimensions]
