@@ -17,17 +17,19 @@ from solver.dynamics.in_modes import GridModes, LargeMode, Rows
 from solver.fft import Transform, max_over_points
 from solver.mesh import placed
 from solver.operators import Fields, components
-from solver.spaces import Field
+from solver.spaces import Field, Space
+from solver.spaces.manifold import by_kind
 from solver.static import sealed
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
+from solver.written.formula import unicode
 from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
 from solver.written.rates import Rate
 from solver.written.text import VALUES_OF, Text
 from solver.written.tree import Entry, Name, Node, Slot
-from solver.written.values import forms
+from solver.written.values import forms, is_complex, names_outside
 from solver.written.variants import with_obstacles, without_parameters
 
 FREE_OF_ALIASES = ("two-thirds", "three-halves", "one-half")  # rules that keep products of two so
@@ -56,14 +58,45 @@ class Evaluation:
 
     # ---- coefficients -------------------------------------------------------------------------------------------
 
-    def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
-        """The modes of its real or of its complex fields and unknowns; by default the modes of its first field."""
-        equation = self.equation
-        named = (name for name, field in equation.fields.items() if field.real is real)
-        space = equation.space(next(named, equation.first_field))
-        if real is not None and space.field.real is not real:  # of unknowns alone
-            space = replace(space, field=Field("scalar" if real else "wavefunction"))
-        return GridModes(space, {**equation.numbers(), "t": t})
+    @cached_property
+    def kinds(self) -> list[tuple[Space, list[str]]]:
+        """The kinds of spaces of its fields and unknowns: a space of each, and names of fields. Real ones first."""
+        spaces = self.equation.spaces
+        found = [(spaces[names[0]], names) for names in by_kind(spaces, spaces)]
+        found.sort(key=lambda kind: not kind[0].field.real)
+        if self.text.is_mixed and len({space.field.real for space, _ in found}) == 1:  # with unknowns of the other ones
+            space, _ = found[0]
+            is_real = space.field.real
+            other = replace(space, field=Field("wavefunction" if is_real else "scalar"))
+            found.insert(len(found) if is_real else 0, (other, []))
+        return found
+
+    @cached_property
+    def kind_by_name(self) -> dict[str, int]:
+        """Number of the kind of each field."""
+        return {name: i for i, (_, names) in enumerate(self.kinds) for name in names}
+
+    def kind_of(self, node: Node) -> int:
+        """Number of the kind of an expression of fields.
+
+        Raises:
+            ValueError: it takes fields of two kinds of spaces together mode by mode.
+        """
+        if self.text.is_mixed and is_complex(node, self.text.system.complex_names):
+            return len(self.kinds) - 1  # all complex ones are of one
+        held = names_outside(node) & self.kind_by_name.keys()
+        found = {self.kind_by_name[name] for name in held}
+        if len(found) > 1:
+            of = " and ".join(f"{name} of {self.equation.space(name)}" for name in sorted(held))
+            raise ValueError(
+                f"equation {self.equation.name}: {unicode(node)} takes fields of two kinds of spaces through one "
+                f"operator, {of}: each by itself is needed"
+            )
+        return found.pop() if found else 0
+
+    def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
+        """The modes of the fields of a kind; by default of its first real field, or complex one if it has no other."""
+        return GridModes(self.kinds[kind][0], {**self.equation.numbers(), "t": t})
 
     def scalars(self, name: str) -> tuple[Node, ...]:
         """The scalars of a field: its components."""
@@ -80,18 +113,15 @@ class Evaluation:
 
     def rows_of(self, coefficients: Mapping[Node, Array], t: ArrayLike, fields: Fields | None = None) -> Rows:
         """Rows from coefficients of the scalars of fields."""
-        if not self.text.is_mixed:
-            return Rows(self.modes(t), coefficients, fields)
-        declared = self.equation.fields
-        of_kind = lambda real: {s: c for s, c in coefficients.items() if declared[named(s)].real is real}  # noqa: E731
-        other = Rows(self.modes(t, False), of_kind(False), fields)
-        return Rows(self.modes(t, True), of_kind(True), fields, other)
+        by_name = self.kind_by_name
+        own = lambda kind: {s: c for s, c in coefficients.items() if by_name[named(s)] == kind}  # noqa: E731
+        first, *others = (Rows(self.modes(t, kind), own(kind), fields) for kind in range(len(self.kinds)))
+        return Rows(first.modes, first.coefficients, fields, others)
 
     def by_field(self, rows: Rows, nodes: Mapping[Node, Node]) -> Fields:
         """Fields from an expression for each scalar."""
-        declared = self.equation.fields
-        of = lambda name, scalar: rows.of_kind(declared[name].real).on_all_modes(nodes[scalar])  # noqa: E731
-        return {name: jnp.stack([of(name, s) for s in self.scalars(name)]) for name in declared}
+        of = lambda name, scalar: rows.by_kind[self.kind_by_name[name]].on_all_modes(nodes[scalar])  # noqa: E731
+        return {name: jnp.stack([of(name, s) for s in self.scalars(name)]) for name in self.equation.fields}
 
     def field(self, name: str, rows: Rows) -> Array:
         """All components of a field."""
@@ -129,9 +159,10 @@ class Evaluation:
     ) -> tuple[Rows, Any]:
         """The products of a plan, its levels one after the other; and the largest of a number at the points."""
         rows, found = self.rows(fields, t), None
-        needed = {} if rows.other is None else self._needed(plan)
+        together = len(rows.by_kind) == 1
+        needed = {} if together else self._needed(plan)
         for inner, products in plan.levels():
-            function, together = self.function(plan, inner, products), rows.other is None
+            function = self.function(plan, inner, products)
             functions = function, *([] if largest is None else [largest])
             by_parts = together and not any(one.looks_at_all_points for one in functions)
             given: Any = (
@@ -146,7 +177,7 @@ class Evaluation:
             else:
                 made, found = self.made_of_values(functions, given, numbers, places, self.grid.physical_shape)
                 values = dict(zip(products, made, strict=True))
-                rows = _with_products(rows, values) if together else _with_products_apart(rows, needed, values)
+                rows = _with_products(rows, needed, values)
         return rows, found
 
     def made_of_values(
@@ -175,21 +206,19 @@ class Evaluation:
                 OfBothKinds(function), numbers, (held, places)
             )
 
-    def _needed(self, plan: Plan[Any]) -> Mapping[bool, frozenset[int]]:
-        """Numbers of the products that complex fields need (True), and of the products that real fields need."""
+    def _needed(self, plan: Plan[Any]) -> Mapping[int, frozenset[int]]:
+        """Numbers of the products that fields of each kind need."""
         changes = self.derived.changes if plan is self.derived.plan else {ZERO: plan.rows[""]}
-        names = self.text.system.complex_names
-        rows_by_kind = [(scalar != ZERO and named(scalar) in names, node) for scalar, node in changes.items()]
-        return forms(plan, rows_by_kind, names).products
+        of = lambda scalar: 0 if scalar == ZERO else self.kind_by_name[named(scalar)]  # noqa: E731
+        return forms(plan, [(of(scalar), node) for scalar, node in changes.items()], self.kind_of).products
 
     def at_points(self, inner: Sequence[int], plan: Plan[Any], rows: Rows) -> dict[Node, Array]:
         """Values of inner fields, by slot: fields of one kind in one transform."""
-        complex_ones = forms(plan, (), self.text.system.complex_names).complex_inner if self.text.is_mixed else ()
+        kinds = forms(plan, (), self.kind_of).inner if rows.others else (0,) * len(plan.inner)
         values: dict[Node, Array] = {}
-        for kind in (False, True):
-            slots = [i for i in inner if (i in complex_ones) is kind]
+        for kind, own in enumerate(rows.by_kind):
+            slots = [i for i in inner if kinds[i] == kind]
             if slots:
-                own = rows.of_kind(not kind)
                 found = own.modes.space.inverse(self.inner([plan.inner[i] for i in slots], own))
                 values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
         return values
@@ -235,22 +264,18 @@ class Evaluation:
         return placed(jnp.broadcast_to(values, self.grid.physical_shape), self.grid.physical_sharding())
 
 
-def _with_products(rows: Rows, made: Mapping[int, Array]) -> Rows:
-    """Rows with products, from their values."""
-    space = rows.modes.space
-    values = [value.astype(space.values.dtype) for value in made.values()]
-    return rows.with_products(dict(zip(made, components(space.forward(jnp.stack(values))), strict=True)))
+def _with_products(rows: Rows, needed: Mapping[int, frozenset[int]], made: Mapping[int, Array]) -> Rows:
+    """Rows with products, from their values: each as coefficients of the kinds of fields that need it.
 
-
-def _with_products_apart(rows: Rows, needed: Mapping[bool, frozenset[int]], made: Mapping[int, Array]) -> Rows:
-    """Rows with products, from their values: each as coefficients of the kinds of fields that need it."""
-    found: dict[bool, dict[int, Array]] = {}
-    for real in (True, False):
-        space = rows.of_kind(real).modes.space
-        wanted = [i for i in made if i in needed[not real]]
-        own = [(jnp.real(made[i]) if real else made[i]).astype(space.values.dtype) for i in wanted]
-        found[real] = dict(zip(wanted, space.forward(jnp.stack(own)), strict=True)) if wanted else {}
-    return rows.with_products(found[True], found[False])
+    Where there is one kind, all are of it.
+    """
+    found = []
+    for kind, own in enumerate(rows.by_kind):
+        space = own.modes.space
+        wanted = [i for i in made if not rows.others or i in needed.get(kind, ())]
+        values = [(jnp.real(made[i]) if space.field.real else made[i]).astype(space.values.dtype) for i in wanted]
+        found.append(dict(zip(wanted, components(space.forward(jnp.stack(values))), strict=True)) if wanted else {})
+    return rows.with_products(*found)
 
 
 def without_missing(equation: Any, text: Text) -> Text:

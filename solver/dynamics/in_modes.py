@@ -35,6 +35,8 @@ class SymbolModes(Modes):
         return self._values[symbol]
 
     def number(self, name: str, index: tuple[int, ...]) -> SymbolValue:
+        if name not in self.numbers:
+            raise ValueError(f"{name} beside fields of another kind of space in one operator: each by itself is needed")
         value = self.numbers[name]
         for i in index:
             value = value[i]
@@ -186,7 +188,7 @@ class Rows:
         modes: modes of the grid.
         coefficients: coefficients of scalars of the fields and of products, by node.
         fields: the fields as they are, if they are at hand: all components of each in one array.
-        other: rows of the complex fields, if these rows are of the real fields of a text that has both.
+        others: rows of the fields whose spaces are of other kinds, each with the modes of one kind.
     """
 
     def __init__(
@@ -194,25 +196,25 @@ class Rows:
         modes: GridModes,
         coefficients: Mapping[Node, Array],
         fields: Mapping[str, Array] | None = None,
-        other: Rows | None = None,
+        others: Sequence[Rows] = (),
     ) -> None:
-        self.modes, self.coefficients, self.fields, self.other = modes, coefficients, fields, other
+        self.modes, self.coefficients, self.fields, self.others = modes, coefficients, fields, tuple(others)
 
-    def with_products(self, made: Mapping[int, Array], of_other: Mapping[int, Array] | None = None) -> Rows:
-        """These rows with products of a plan, by their numbers; for real and for complex fields, if there are both."""
+    @property
+    def by_kind(self) -> tuple[Rows, ...]:
+        """The rows of each kind of spaces."""
+        return self, *self.others
+
+    def with_products(self, made: Mapping[int, Array], *of_others: Mapping[int, Array]) -> Rows:
+        """These rows with products of a plan, by their numbers, for each kind of spaces."""
         products: dict[Node, Array] = {Slot("product", i): part for i, part in made.items()}
         known = {**self.coefficients, **products}
-        other = None if self.other is None else self.other.with_products(of_other or {})
-        return type(self)(self.modes, known, self.fields, other)
+        others = [other.with_products(own) for other, own in zip(self.others, of_others, strict=True)]
+        return type(self)(self.modes, known, self.fields, others)
 
     def of(self, node: Node) -> Rows:
-        """The rows, of the real or of the complex fields, whose coefficients an expression holds."""
-        other = self.other is not None and self.is_number(node) and not self.other.is_number(node)
-        return self.other if other and self.other is not None else self
-
-    def of_kind(self, real: bool) -> Rows:
-        """The rows of the real fields, or of the complex ones."""
-        return self if self.other is None or self.modes.space.field.real is real else self.other
+        """The rows, among those of all kinds, whose coefficients an expression holds."""
+        return next((rows for rows in self.by_kind if not rows.is_number(node)), self)
 
     def on_all_modes(self, node: Node) -> Array:
         """Coefficients of an expression, over all modes of the space."""

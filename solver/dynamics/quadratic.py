@@ -14,8 +14,11 @@ from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.in_modes import GridModes, Rows
 from solver.dynamics.symbol_value import multiplied_out
 from solver.operators import Fields
+from solver.spaces import Space
+from solver.written.components import ONE
 from solver.written.elimination import named
 from solver.written.energies import Square
+from solver.written.formula import unicode
 from solver.written.linear import coefficient
 from solver.written.matrices import Linear
 from solver.written.tree import Entry, Name, Node
@@ -41,9 +44,24 @@ def products(on_grid: Evaluation, squares: Sequence[Square], left: Rows, right: 
             total = plus(total, both, number(own[0]))
             others = [square for square in others if square not in own]
     for square in others:
-        sides = left.of(square.left).on_all_modes(square.left), right.of(square.right).on_all_modes(square.right)
-        total = plus(total, left.of(square.left).modes.space.product(*sides), number(square))
+        space, *sides = _sides(square, left, right)
+        total = plus(total, space.product(*sides), number(square))
     return total
+
+
+def _sides(square: Square, left: Rows, right: Rows) -> tuple[Space, Array, Array]:
+    """The space of both factors, and their coefficients.
+
+    Raises:
+        ValueError: their spaces differ.
+    """
+    rows, others = left.of(square.left), right.of(square.right)
+    if rows.modes.space.kind != others.modes.space.kind:
+        raise ValueError(
+            f"({unicode(square.left)}) ({unicode(square.right)}) in a mean: fields of {rows.modes.space} and of "
+            f"{others.modes.space}, whose modes differ; real(…) of one of them takes both through the points"
+        )
+    return rows.modes.space, rows.on_all_modes(square.left), others.on_all_modes(square.right)
 
 
 def power(on_grid: Evaluation, squares: Sequence[Square], fields: Rows, change: Rows) -> ModeSum:
@@ -73,6 +91,7 @@ def caused(on_grid: Evaluation, squares: Sequence[Square], cause: Linear, fields
         if c == b:
             alone.setdefault((named(c), *factors), []).append(c)
             continue
+        _sides(Square(ONE, c, b), fields, fields)
         rows = fields.of(c)
         weight = sum(_product(rows.modes, factor, is_turned) for factor, is_turned in factors)
         total = plus(total, rows.modes.space.product(rows.coefficients[c], weight * rows.coefficients[b]))
@@ -117,10 +136,9 @@ def by_shell(squares: Sequence[Square], rows: Rows) -> Array:
     """A quadratic form, shell by shell."""
     parts = []
     for square in squares:
-        own = rows.of(square.left)
-        number = jnp.real(multiplied_out(own.modes.value(square.number)))
-        pair = own.on_all_modes(square.left), rows.of(square.right).on_all_modes(square.right)
-        parts.append(number * co_spectrum(*pair, own.modes.space.fourier))
+        space, *pair = _sides(square, rows, rows)
+        number = jnp.real(multiplied_out(rows.modes.value(square.number)))
+        parts.append(number * co_spectrum(*pair, space.fourier))
     return jnp.asarray(sum(parts))
 
 
@@ -128,6 +146,7 @@ def conjugate(on_grid: Evaluation, squares: Sequence[Square], rows: Rows) -> Fie
     """The g of a quadratic form, of the fields that it holds; ⟨(l a)* (r b)⟩ has g = l* r b of a, and r* l a of b."""
     made: dict[Node, Array] = {}
     for square in squares:
+        _sides(square, rows, rows)
         for own, other in ((square.left, square.right), (square.right, square.left)):
             for scalar in _held(on_grid, own):
                 modes = rows.of(scalar).modes

@@ -22,6 +22,7 @@ from solver.spaces import NotInSpace
 from solver.written.components import ONE, times
 from solver.written.degrees import degree
 from solver.written.derivation import linear_of, without_unknowns
+from solver.written.elimination import named
 from solver.written.formula import unicode
 from solver.written.growth import fastest_growth
 from solver.written.kinds import Kind
@@ -88,15 +89,38 @@ def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:
 
 
 def _check_spaces(equation: Any) -> None:
-    """Refuse spaces that a text is not carried out in: one kind for all real fields, one for all complex ones."""
-    for real in (True, False):
-        spaces = [space for space in equation.spaces.values() if space.field.real is real]
-        for space in spaces:
-            if space.kind != spaces[0].kind or space.stored_components != len(space.component_names):
-                raise ValueError(
-                    f"equation {equation.name}: fields of {space}: a text needs one kind of space for all its fields, "
-                    "with as many stored components as there are at the points"
-                )
+    """Refuse spaces that a text is not carried out in, and terms that couple fields of two spaces mode by mode."""
+    for space in equation.spaces.values():
+        if space.stored_components != len(space.component_names):
+            raise ValueError(
+                f"equation {equation.name}: fields of {space}: a text needs as many stored components as there are at "
+                "the points"
+            )
+    on_grid = Evaluation(equation)
+    if len(on_grid.kinds) == 1:
+        return
+    if sum(not space.field.real for space, _ in on_grid.kinds) > 1:
+        raise ValueError(f"equation {equation.name}: complex fields of one kind of space are needed")
+    _refuse_couplings(on_grid)
+
+
+def _refuse_couplings(on_grid: Evaluation) -> None:
+    """Refuse terms that take fields of two kinds of spaces mode by mode.
+
+    Raises:
+        ValueError: the message shows the fields, and says how the term is written.
+    """
+    derived, scalars = on_grid.derived, set(on_grid.derived.reduced.scalars)
+    for node in map(derived.plan.without_slots, derived.plan.inner):
+        on_grid.kind_of(node)
+    outside = ((row, part) for row, change in derived.changes.items() for part in change.walk() if part in scalars)
+    kinds = on_grid.kind_by_name
+    for row, column in (*derived.linear.between(derived.reduced.scalars), *outside):
+        if kinds[named(row)] != kinds[named(column)]:
+            raise ValueError(
+                f"equation {on_grid.equation.name}: {named(column)} in a linear term for {named(row)}: their spaces "
+                f"differ; real({named(column)}) takes it through the points"
+            )
 
 
 def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:

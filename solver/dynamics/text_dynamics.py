@@ -49,11 +49,10 @@ class TextDynamics:
         return self.operator(self.on_grid.derived.linear)
 
     def operator(self, linear: Linear) -> LinearOperator:
-        """A linear operator on this grid; where there are real and complex fields, one for either kind."""
-        fields = self.equation.fields
-        kinds = [tuple(name for name, field in fields.items() if field.real is real) for real in (True, False)]
-        if not all(kinds):
-            return self._operator_on(tuple(fields), linear)
+        """A linear operator on this grid; one for each kind of spaces."""
+        kinds = [tuple(names) for _, names in self.on_grid.kinds if names]
+        if len(kinds) == 1:
+            return self._operator_on(tuple(self.equation.fields), linear)
         scalars = self.on_grid.derived.reduced.scalars
         parts = [{pair: s for pair, s in linear.between(scalars).items() if named(pair[0]) in names} for names in kinds]
         coupled = ["nothing" if all(row == column for row, column in part) else "components" for part in parts]
@@ -62,7 +61,7 @@ class TextDynamics:
 
     def _operator_on(self, names: tuple[str, ...], linear: Linear) -> LinearOperator:
         """A linear operator on fields of one kind."""
-        modes = self.on_grid.modes(0.0, self.equation.fields[names[0]].real)
+        modes = self.on_grid.modes(0.0, self.on_grid.kind_by_name[names[0]])
         shape = modes.space.modes.spectral_shape
         if linear.couples == "nothing":
             return Diagonal({name: self._diagonal(name, linear, modes) for name in names})
@@ -84,8 +83,9 @@ class TextDynamics:
 
     def unsolved_modes(self) -> dict[str, Array]:
         """By unknown, number of stored modes (not the mean) that its equation does not give; see `UnsolvedModes`."""
-        modes, counted = self.on_grid.modes(0.0), {}
+        counted = {}
         for scalar, node in self.on_grid.derived.reduced.diagnosed.items():
+            modes = self.on_grid.modes(0.0, self.on_grid.kind_of(node))
             divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
             if divisors:
                 vanishing = [modes.vanishing(divisor) for divisor in sorted(divisors, key=repr)]
@@ -165,5 +165,5 @@ def damping_of_text(equation: Any) -> Damping | None:
 
 def _rates(equation: Any, symbols: Sequence[Node]) -> list[Array]:
     """Rate at which each symbol damps each mode [1/time]; 0 where it does not damp."""
-    modes = Evaluation(equation).modes(0.0, True)
+    modes = Evaluation(equation).modes(0.0)
     return [jnp.maximum(-jnp.real(multiplied_out(modes.value(symbol))), 0.0) for symbol in symbols]

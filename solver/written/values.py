@@ -1,11 +1,12 @@
-"""Real and complex fields in one text: which values of a plan are real, and in which of the two forms each is needed.
+"""Fields of several kinds in one text: of which kind each value of a plan is, and in which forms a product is needed.
 
-The modes of a real field and of a complex one differ, so that a product which both need is taken back twice.
+The modes of a real field and of a complex one differ, and so do those of spaces of two kinds, so that a product which
+both need is taken back twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,15 +22,15 @@ from solver.written.vocabulary import MADE_REAL
 
 @dataclass(frozen=True)
 class Forms:
-    """The real and the complex parts of a plan.
+    """The parts of a plan by kind.
 
     Args:
-        complex_inner: numbers of the inner fields whose values are complex; the others are real.
-        products: numbers of the products that are needed as coefficients of complex fields (True), and of real ones.
+        inner: kind of each inner field.
+        products: for each kind, numbers of the products that are needed as coefficients of its fields.
     """
 
-    complex_inner: frozenset[int]
-    products: Mapping[bool, frozenset[int]]
+    inner: tuple[int, ...]
+    products: Mapping[int, frozenset[int]]
 
 
 def complex_among_real(system: System) -> Collection[str]:
@@ -37,24 +38,24 @@ def complex_among_real(system: System) -> Collection[str]:
     return system.complex_names if system.is_mixed else ()
 
 
-def forms(plan: Plan[Any], rows: Iterable[tuple[bool, Node]], names: Collection[str]) -> Forms:
+def forms(plan: Plan[Any], rows: Iterable[tuple[int, Node]], kind_of: Callable[[Node], int]) -> Forms:
     """The forms in which inner fields and products of a plan are needed.
 
     Args:
-        plan: plan of a mixed system.
-        rows: expressions of the products, each with True if it belongs to a complex field.
-        names: whose values are complex.
+        plan: plan of a system with fields of several kinds.
+        rows: expressions of the products, each with the kind of the field that it belongs to.
+        kind_of: kind of an expression without slots.
     """
+    inner = tuple(kind_of(plan.without_slots(node)) for node in plan.inner)
+    needed: dict[int, set[int]] = {}
+    for kind, node in [*rows, *zip(inner, plan.inner, strict=True)]:
+        needed.setdefault(kind, set()).update(slot.number for slot in node.slots if slot.holds == "product")
+    return Forms(inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
 
-    def is_complex(node: Node) -> bool:
-        whole = plan.without_slots(node)
-        return holds_complex_number(whole) or not names_outside(whole).isdisjoint(names)
 
-    complex_inner = frozenset(i for i, node in enumerate(plan.inner) if is_complex(node))
-    needed: dict[bool, set[int]] = {False: set(), True: set()}
-    for kind, node in [*rows, *((i in complex_inner, node) for i, node in enumerate(plan.inner))]:
-        needed[kind] |= {slot.number for slot in node.slots if slot.holds == "product"}
-    return Forms(complex_inner, {kind: frozenset(numbers) for kind, numbers in needed.items()})
+def is_complex(node: Node, names: Collection[str]) -> bool:
+    """True if the values of an expression are complex, of which those of some names are."""
+    return holds_complex_number(node) or not names_outside(node).isdisjoint(names)
 
 
 def numbers_of_real(plan: Plan[Any], changes: Mapping[Node, Node], linear: Linear, reduced: Reduced) -> set[str]:

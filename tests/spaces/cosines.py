@@ -1,5 +1,6 @@
 """A space that is not of the package: even cosine series along the last axis of a plane, between two walls."""
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -141,6 +142,24 @@ class CosineSpace(sw.Space):
         parts = jax.random.normal(key, (2, self.stored_components, n, k), self.grid.dtype)
         made = jnp.pad(parts[0] + 1j * parts[1], [(0, 0), (0, self.modes.spectral_shape[0] - n), (0, 0)])
         return self.symmetric(placed(made, self.modes.spectral_sharding(3)))
+
+
+class SineSpace(CosineSpace):
+    """Sine series along z: functions that are 0 at both walls."""
+
+    @classmethod
+    def of(cls, name, field, grid, method):
+        made = super().of(name, field, grid, method)
+        (_, z), (n, _) = grid.coordinates(), made.modes.numbers()
+        sines = np.where(n < 1, 0, np.sin(n * np.pi * z / grid.lengths[1])).astype(grid.dtype)
+        return dataclasses.replace(made, cosines=sines)
+
+    def __str__(self):
+        return "sine series along z"
+
+    @property
+    def kind(self):
+        return "sines along z"
 
 
 class AllenCahnBetweenWalls(sw.Equation):

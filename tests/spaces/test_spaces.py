@@ -1,6 +1,7 @@
 """Two spaces from outside: cosine series between walls, and velocities that are stored as streamfunctions."""
 
 import dataclasses
+import re
 import shutil
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from solver.cli.main import main
 from solver.equations import NavierStokes
 from solver.io import read_series
 from solver.spaces.manifold import distances
-from spaces.cosines import AllenCahnAsText, AllenCahnBetweenWalls, WeightedMeans
+from spaces.cosines import AllenCahnAsText, AllenCahnBetweenWalls, CosineSpace, SineSpace, WeightedMeans
 from spaces.streamfunctions import FlowByStreamfunction, Streamfunctions
 
 SHAPE, LENGTHS = (24, 18), (6.0, 4.0)
@@ -48,6 +49,69 @@ def in_mirrored_box(steps, **parameters):
 @pytest.fixture(scope="module")
 def mirrored():
     return in_mirrored_box(50)
+
+
+COMPETING = ["dt(u) = viscosity*lap(u) + u - u*v**2", "dt(v) = viscosity*lap(v) + v/2 - u**2*v"]
+
+
+def cosines_and_sines(lines, devices=1, **options):
+    """An equation of a text with u even and v odd at both walls, and its fields at the start."""
+
+    class TwoSpaces(sw.Equation):
+        text = sw.Text(lines, fields={"u": "scalar", "v": "scalar"}, **options)
+        with_points = AllenCahnBetweenWalls.with_points
+
+        def space(self, name):
+            return {"u": CosineSpace, "v": SineSpace}[name].of(name, self.fields[name], self.grid, self.method)
+
+    equation = TwoSpaces(sw.Grid(SHAPE, LENGTHS, mesh=sw.device_mesh(range(devices))), viscosity=0.1)
+    return equation, competing(*equation.grid.coordinates())
+
+
+def competing(x, z):
+    v = 0.4 * jnp.sin(jnp.pi * z / 4) * (1 + jnp.cos(2 * jnp.pi * x / 6))
+    return {"u": jnp.broadcast_to(start(x, z), v.shape)[None], "v": v[None]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 4])
+def test_fields_of_one_text_in_spaces_of_two_kinds_are_those_of_a_mirrored_box(devices):
+    stepper = sw.steppers.ETDRK4()
+    energies = {"energy": "(u*u + v*v)/2"}
+    equation, u = cosines_and_sines(COMPETING, devices, energies=energies, series={"both": "mean(real(u)*v)"})
+    state = sw.initial_state(equation, stepper, u)
+    np.testing.assert_allclose(equation.series(state.field, 0.0)["both"], jnp.mean(u["u"] * u["v"]), rtol=1e-13)
+    made = equation.to_physical(sw.integrate(equation, stepper, state, step=0.02, steps=50).field)
+    grid, down = sw.Grid((24, 36), (6.0, 8.0), mesh=sw.device_mesh([0])), 4 / 36
+    x, z = grid.coordinates()
+    mirrored = sw.write(COMPETING, {"u": "scalar", "v": "scalar"})(grid, viscosity=0.1)
+    state = sw.initial_state(mirrored, stepper, competing(x, z + down))
+    there = mirrored.to_physical(sw.integrate(mirrored, stepper, state, step=0.02, steps=50).field)
+    for name in made:
+        np.testing.assert_allclose(np.asarray(made[name]), np.asarray(there[name])[..., :18], atol=2e-12)
+
+
+@pytest.mark.slow
+def test_a_field_enters_the_equation_of_another_space_through_the_points():
+    equation, u = cosines_and_sines(["dt(u) = viscosity*lap(u) + real(v)", "dt(v) = viscosity*lap(v)"])
+    fields = equation.from_physical(u)
+    change = equation.nonlinear(fields, 0.0)["u"]
+    np.testing.assert_allclose(change, equation.space("u").forward(equation.to_physical(fields)["v"]), atol=1e-15)
+
+
+@pytest.mark.parametrize(("line", "options", "message"), [
+    ("v", {}, "v in a linear term for u: their spaces differ; real(v) takes it through the points"),
+    ("v*dx(u*v)", {}, "takes fields of two kinds of spaces through one operator"),
+    ("v*v", {"energies": {"m": "u*v"}}, "(u) (v) in a mean: fields of cosine series along z and of sine series"),
+    ("v*v", {"series": {"m": "mean(u*v)"}}, "(u) (v) in a mean"),
+    ("v*v", {"series": {"m": "mean((u + v)**2)"}}, "v beside fields of another kind of space"),
+])  # fmt: skip
+def test_what_couples_two_kinds_of_spaces_mode_by_mode_is_refused(line, options, message):
+    lines = [f"dt(u) = viscosity*lap(u) + {line}", "dt(v) = viscosity*lap(v)"]
+
+    with refused_in_one_line(re.escape(message)):
+        equation, u = cosines_and_sines(lines, **options)
+        equation.series(sw.initial_state(equation, sw.steppers.ETDRK4(), u).field, 0.0)
 
 
 @pytest.mark.slow
