@@ -166,7 +166,7 @@ class EvaluationBetweenWalls(Evaluation):
         reduced = in_dimensions(self.text.without_obstacles, self.grid.dimensions).reduced  # of any plan
         return tuple(scalar for scalar in reduced.scalars if named(scalar) == name)
 
-    def modes(self, t: ArrayLike, real: bool | None = None) -> GridModes:
+    def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
         return PolynomialModes(space_of_products(self.equation), {**self.equation.numbers(), "t": t})
 
     def series(self, fields: Fields, *, of_change: bool = False) -> dict[Node, Array]:

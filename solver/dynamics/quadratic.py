@@ -136,9 +136,9 @@ def by_shell(squares: Sequence[Square], rows: Rows) -> Array:
     """A quadratic form, shell by shell."""
     parts = []
     for square in squares:
-        space, *pair = _sides(square, rows, rows)
+        space, left, right = _sides(square, rows, rows)
         number = jnp.real(multiplied_out(rows.modes.value(square.number)))
-        parts.append(number * co_spectrum(*pair, space.fourier))
+        parts.append(number * co_spectrum(left, right, space.fourier))
     return jnp.asarray(sum(parts))
 
 
