@@ -36,7 +36,7 @@ class SymbolModes(Modes):
 
     def number(self, name: str, index: tuple[int, ...]) -> SymbolValue:
         if name not in self.numbers:
-            raise ValueError(f"{name} beside fields of another kind of space in one operator: each by itself is needed")
+            raise ValueError(f"{name} and fields of another kind of space in one operator: each by itself is needed")
         value = self.numbers[name]
         for i in index:
             value = value[i]
@@ -213,7 +213,7 @@ class Rows:
         return type(self)(self.modes, known, self.fields, others)
 
     def of(self, node: Node) -> Rows:
-        """The rows, among those of all kinds, whose coefficients an expression holds."""
+        """The rows of the kind whose coefficients an expression holds."""
         return next((rows for rows in self.by_kind if not rows.is_number(node)), self)
 
     def on_all_modes(self, node: Node) -> Array:

@@ -1,7 +1,7 @@
 """Fields of several kinds in one text: of which kind each value of a plan is, and in which forms a product is needed.
 
-The modes of a real field and of a complex one differ, and so do those of spaces of two kinds, so that a product which
-both need is taken back twice.
+The modes of a real field and of a complex one differ, and so do the modes of two kinds of spaces, so that a product
+which both need is taken back twice.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def forms(plan: Plan[Any], rows: Iterable[tuple[int, Node]], kind_of: Callable[[
 
 
 def is_complex(node: Node, names: Collection[str]) -> bool:
-    """True if the values of an expression are complex, of which those of some names are."""
+    """True if an expression is complex; `names` are the complex fields."""
     return holds_complex_number(node) or not names_outside(node).isdisjoint(names)
 
 

@@ -104,7 +104,7 @@ def test_a_field_enters_the_equation_of_another_space_through_the_points():
     ("v*dx(u*v)", {}, "takes fields of two kinds of spaces through one operator"),
     ("v*v", {"energies": {"m": "u*v"}}, "(u) (v) in a mean: fields of cosine series along z and of sine series"),
     ("v*v", {"series": {"m": "mean(u*v)"}}, "(u) (v) in a mean"),
-    ("v*v", {"series": {"m": "mean((u + v)**2)"}}, "v beside fields of another kind of space"),
+    ("v*v", {"series": {"m": "mean((u + v)**2)"}}, "v and fields of another kind of space in one operator"),
 ])  # fmt: skip
 def test_what_couples_two_kinds_of_spaces_mode_by_mode_is_refused(line, options, message):
     lines = [f"dt(u) = viscosity*lap(u) + {line}", "dt(v) = viscosity*lap(v)"]
