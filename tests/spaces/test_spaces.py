@@ -359,10 +359,6 @@ def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
     [
         (["output.spectra.every_steps=5"], "output spectra: field u is of cosine series along z; Fourier modes"),
         (["output.points.at=[[0, 0]]"], "output points: field u: values between the points are not known"),
-        (
-            ["output.zonal-means.every_steps=5"],
-            "output zonal-means: field u is of cosine series along z",
-        ),
         (["forcing.name=kolmogorov", "forcing.amplitude=1.0"], "forcing kolmogorov: field u is of cosine series"),
         (["forcing.name=ornstein-uhlenbeck", "forcing.rms=1.0"], "forcing ornstein-uhlenbeck: field u is of cosine"),
         (["initial={ name = 'run', path = 'other' }"], "path: other"),
