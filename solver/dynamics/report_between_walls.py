@@ -99,11 +99,11 @@ class ReportBetweenWalls(TextReport):
         return None
 
 
-def gradients_between_walls(equation: Any, fields: Fields) -> Array:
-    """⟨|∇u|²⟩ of an equation's velocity with what its walls add, summed over components [1/time²]. All-reduces."""
-    space = equation.space("velocity")
+def gradients_between_walls(equation: Any, fields: Fields, name: str = "velocity") -> Array:
+    """⟨|∇u|²⟩ of a field with what its walls add, summed over components [1/time²]. All-reduces."""
+    space = equation.space(name)
     assert isinstance(space, PolynomialSpace)
-    return space.gradient_square(space.series(fields["velocity"]))
+    return space.gradient_square(space.series(fields[name]))
 
 
 def _with(a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:

@@ -8,12 +8,15 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from solver.dynamics.budget import Budget
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
+from solver.dynamics.report_between_walls import gradients_between_walls
 from solver.dynamics.spaces_between_walls import checked_walls
 from solver.equations.mean_field import Vector, alfven_rate, require_mean_field
+from solver.operators import Fields
 from solver.walls.conditions import StressFree
 from solver.written import Text
 
@@ -95,6 +98,7 @@ class MHD(Equation):
                  "resistivity": "eta", "hyperviscosity": "nu_h", "hyperresistivity": "eta_h", "hyper_order": "q"},
         aliased=True,
     )  # fmt: skip
+    columns_between_walls: ClassVar[tuple[str, ...]] = ("total_dissipation",)
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     spectrum_laws: ClassVar[dict[int, float]] = {2: 3 / 2, 3: 5 / 3}
 
@@ -122,7 +126,17 @@ class MHD(Equation):
         """Energies change by viscosity, resistivity, forcing, and the `exchange` between flow and field."""
         of_text = report.budget
         assert of_text is not None
-        return replace(report, budget=lambda fields, changes: _with_exchange(of_text(fields, changes)))
+        made = replace(report, budget=lambda fields, changes: _with_exchange(of_text(fields, changes)))
+        if not self.grid.walls:
+            return made
+        return replace(made, columns=lambda fields: {**report.columns(fields), **self._lost_between_walls(fields)})
+
+    def _lost_between_walls(self, fields: Fields) -> dict[str, Array]:
+        """With the gradients themselves: the text's −⟨u·∇²u⟩ leaves out the work of moving walls."""
+        viscous = self.viscosity * gradients_between_walls(self, fields)
+        return {
+            "total_dissipation": viscous + self.resistivity * gradients_between_walls(self, fields, "magnetic_field")
+        }
 
 
 def _with_exchange(budget: Budget) -> Budget:

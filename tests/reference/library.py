@@ -208,7 +208,7 @@ def navier_stokes(given, d):
         fields[name] = "scalar"
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
-    series = {"enstrophy": "-velocity@lap(velocity)/2"}  # of all modes, also of those whose sign nobody knows
+    series = {"enstrophy": "square(grad(velocity))/2"}
     return entry(lines, fields, unknowns={"p": "scalar"}, defaults=numbers, energies=energies, series=series)
 
 
@@ -252,6 +252,7 @@ def magnetic(given, d, hall=False):
         f"curl({induced})" if hall
         else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)"
     )  # fmt: skip
+    lost = {"total_dissipation": "viscosity*square(grad(velocity)) + resistivity*square(grad(magnetic_field))"}
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
          " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order) + penalise(velocity)",
@@ -261,7 +262,7 @@ def magnetic(given, d, hall=False):
         {"velocity": "vector", "magnetic_field": "vector"}, unknowns={"p": "scalar"}, energies={},
         defaults={"mean_field": mean, "hyperviscosity": 0.0, "hyperresistivity": 0.0, "hyper_order": 2},
         series={"kinetic_energy": "velocity@velocity/2", "magnetic_energy": "magnetic_field@magnetic_field/2",
-                "cross_helicity": "velocity@magnetic_field"},
+                "cross_helicity": "velocity@magnetic_field", **({} if hall or any("hyper" in key for key in given) else lost)},
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ STREAMS = {  # texts of velocities that follow from a field
     "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
 }
 AT_WALL = re.compile(r"(?:(d[xyz])\((\w+)\)|(\w+))\((bottom|top)\) = (.*)")  # a condition as a line of a text
+SQUARE_OF_SLOPES = re.compile(r"square\(grad\((\w+)\)\)")
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
 
@@ -64,9 +65,11 @@ def system_of(table):
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
+    # ⟨|∇u|²⟩ of all modes, also of those whose slope nobody knows
+    series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
-        entry["define"], None, entry["energies"], entry["series"], entry["no_mean"], bodies,
+        entry["define"], None, entry["energies"], series, entry["no_mean"], bodies,
     )  # fmt: skip
 
 

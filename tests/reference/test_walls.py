@@ -42,7 +42,8 @@ ROWS = {
         [8, 9], [3.0, 1.5], "sbdf3",
     ),
     "mhd": (
-        {"viscosity": 0.05, "resistivity": 0.03, "mean_field": [0.3, 0.2]}, {"magnetic_field": FREE},
+        {"viscosity": 0.05, "resistivity": 0.03, "mean_field": [0.3, 0.2]},
+        {"magnetic_field": FREE, "velocity": {"lower": {"moving": 0.4}}},
         [8, 9], [3.0, 1.5], "sbdf2",
     ),
     "oldroyd-b": (
