@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -133,10 +134,9 @@ class MHD(Equation):
 
     def _lost_between_walls(self, fields: Fields) -> dict[str, Array]:
         """With the gradients themselves: the text's −⟨u·∇²u⟩ leaves out the work of moving walls."""
-        viscous = self.viscosity * gradients_between_walls(self, fields)
-        return {
-            "total_dissipation": viscous + self.resistivity * gradients_between_walls(self, fields, "magnetic_field")
-        }
+        of = {"velocity": self.viscosity, "magnetic_field": self.resistivity}
+        lost = (nu * gradients_between_walls(self, fields, name) for name, nu in of.items())
+        return {"total_dissipation": jnp.asarray(sum(lost))}
 
 
 def _with_exchange(budget: Budget) -> Budget:
