@@ -91,17 +91,17 @@ def _in_units(matrices: Array, units: Array) -> Array:
 
 
 def _balanced_units(matrices: Array) -> Array:
-    """Powers of two `(n,)`, the same for all modes, by which rows and columns are of one size, or below the diagonal's.
+    """Powers of two `(n,)`, the same for all modes, by which rows and columns are of one size.
 
-    Ratios below 2^8 are left as they are.
+    Sizes below those of the diagonal, or below 1, need not be equal; ratios below 2^8 are left as they are.
     """
     sizes = jnp.max(jnp.abs(jax.lax.stop_gradient(matrices)), axis=range(2, matrices.ndim))
     logs = jnp.where(sizes > 0, jnp.log2(jnp.where(sizes > 0, sizes, 1)), NOTHING)
-    diagonal = jnp.max(jnp.diag(logs))
+    enough = jnp.maximum(jnp.max(jnp.diag(logs)), 0)
 
     def sweep(_: Any, units: Array) -> Array:
         own = logs + units[None, :] - units[:, None]
-        rows, columns = (jnp.maximum(jnp.max(own, axis=axis), diagonal) for axis in (1, 0))
+        rows, columns = (jnp.maximum(jnp.max(own, axis=axis), enough) for axis in (1, 0))
         return units + (rows - columns) / 4  # of both ends of each pair
 
     found = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.zeros(len(logs), logs.dtype))

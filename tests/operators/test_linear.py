@@ -70,6 +70,14 @@ def test_phi_of_matrices_in_other_units_of_their_fields():
         np.testing.assert_allclose(two * units / units[:, 0], one, rtol=1e-13, atol=1e-16)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e12])
+def test_phi_of_a_matrix_that_couples_one_way(size):
+    matrix = jnp.asarray([[0.0, size], [0.0, 0.0]])[..., None]
+    phi = phi_matrices(matrix, 2)
+    for k, (own, other) in enumerate(((1, 1), (1, 1 / 2), (1 / 2, 1 / 6))):
+        np.testing.assert_allclose(phi[k][..., 0], [[own, other * size], [0, own]], rtol=1e-14)
+
+
 def waves(grid):
     """u_t = iω v, v_t = iω u with ω = 3 k_x, and damping of v alone."""
     along = 3j * grid.wavenumbers()[0] * jnp.ones(grid.spectral_shape)
