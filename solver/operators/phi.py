@@ -93,7 +93,7 @@ def _in_units(matrices: Array, units: Array) -> Array:
 def _balanced_units(matrices: Array) -> Array:
     """Powers of two `(n,)`, the same for all modes, by which rows and columns are of one size.
 
-    Sizes below those of the diagonal, or below 1, need not be equal; ratios below 2^8 are left as they are.
+    Sizes below the diagonal's or below 1 need not be equal; ratios below 2^8 are left as they are.
     """
     sizes = jnp.max(jnp.abs(jax.lax.stop_gradient(matrices)), axis=range(2, matrices.ndim))
     logs = jnp.where(sizes > 0, jnp.log2(jnp.where(sizes > 0, sizes, 1)), NOTHING)
