@@ -245,7 +245,7 @@ def test_a_text_is_not_carried_out_in_streamfunctions():
         def space(self, name):
             return Streamfunctions(name, self.fields[name], self.grid)
 
-    with refused_in_one_line("fields of streamfunctions: a text needs one kind of space for all its fields"):
+    with refused_in_one_line("fields of streamfunctions: a text needs as many stored components"):
         Flow(sw.Grid((12, 12), mesh=sw.device_mesh([0])), nu=0.1)
 
 
