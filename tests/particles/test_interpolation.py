@@ -106,7 +106,7 @@ def test_values_are_those_of_the_series_on_any_devices(shape, order, meshes, len
     found = on_devices(alone, shape, order, lengths, np.asarray(u_hat), **options)
     x, values = scattered(lengths), found[0] if options.get("slopes") else found
     error = max(spline_error(2 * np.pi / n, order) for n in shape)
-    np.testing.assert_allclose(values, at_places(u_hat, x.T, grid).T, rtol=0, atol=5 * error + 1e-12)
+    np.testing.assert_allclose(values, at_places(u_hat, x.T.tolist(), grid).T, rtol=0, atol=5 * error + 1e-12)
     if options.get("slopes"):
         np.testing.assert_allclose(found[2][1], k[1] * np.cos(k[1] * x[1]), rtol=0, atol=20 * error * k[1])
         np.testing.assert_allclose(found[1][1], 0, rtol=0, atol=1e-12)
