@@ -29,13 +29,16 @@ KICKS = 2**31 - 3  # besides the keys of forcings and of shifted points
 
 
 class Particles(Companion):
-    """Particles in a periodic box, split over the devices by number. Subclass this for a kind of your own.
+    """Particles in a box, split over the devices by number. Subclass this for a kind of your own.
 
     The state holds, for each particle, its position within the box, how often it has turned around the box along each
     direction, and what `holds` names: one array `(number, particle)`, integrated by the stepper's own stages to its
     order. Values of the flow are interpolated by B-splines (`solver.particles.splines`); of fields on the same devices
     they have the same bits on any devices. A stage costs one batched inverse transform of the components that it needs,
     in addition to the transforms of the equation, and two all-to-all exchanges of positions and values.
+
+    Between walls the splines across them have knots as dense as the points are, and the flow's values at the walls. A
+    particle that a step has carried beyond a wall is reflected by it; how often that was is a column of series.csv.
 
     A subclass gives `motion`, and `name`; also `holds` where a particle has more than a position, and `start_of` where
     that does not start at zero. Its parameters are annotated attributes with defaults, and keys of `[particles.NAME]`.
@@ -61,7 +64,7 @@ class Particles(Companion):
         seed: seed of random starts, static.
 
     Raises:
-        ValueError: numbers that make no sense, or an equation without a velocity, between walls or of complex fields.
+        ValueError: numbers that make no sense, or an equation without a velocity, or of complex fields.
     """
 
     count: int | None = eqx.field(default=None, static=True)
@@ -106,6 +109,17 @@ class Particles(Companion):
         """
         return {}
 
+    def reflected(self, particle: Mapping[str, Array], normal: Array) -> Mapping[str, Array]:
+        """Numbers that particles hold after an elastic reflection by a wall, by name; by default as they were.
+
+        Multistep steppers are refused where a class has this method.
+
+        Args:
+            particle: as in `motion`.
+            normal: unit vector perpendicular to the wall `(direction, particle)`.
+        """
+        return {}
+
     # ---- as a companion -------------------------------------------------------------------------------------
 
     def __check_init__(self) -> None:
@@ -146,14 +160,14 @@ class Particles(Companion):
         return {name: y[part][0] if self.holds.get(name) == "scalar" else y[part] for name, part in rows.items()}
 
     def together(self, named: Mapping[str, Array], y: Array, dimensions: int) -> Array:
-        """Inverse of `particle`: an array like y; zero where nothing is named."""
+        """Inverse of `particle`: an array like y; zero where nothing is named, and in the row of reflections."""
         parts = []
         for name, rows in self.rows(dimensions).items():
             like = y[rows]
             parts.append(
                 jnp.reshape(named[name], like.shape).astype(y.dtype) if name in named else jnp.zeros_like(like)
             )
-        return jnp.concatenate(parts)
+        return jnp.concatenate([*parts, jnp.zeros_like(y[rows.stop :])])
 
     def storage(self, equation: Any) -> Storage:
         return Storage("particles", count=self.number())
@@ -162,11 +176,12 @@ class Particles(Companion):
         grid = equation.grid
         length = self.storage(equation).axes(grid)[0]
         named = {POSITION: positions_at_start(self, grid, length)}
-        y = jnp.zeros((list(self.rows(grid.dimensions).values())[-1].stop, length), grid.dtype)
+        rows = list(self.rows(grid.dimensions).values())[-1].stop + bool(grid.walls)  # the last one counts reflections
+        y = jnp.zeros((rows, length), grid.dtype)
         particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
         if type(self).start_of is not Particles.start_of:
             named |= self._asked(equation, fields, None, particle, self.start_of)
-        return self._wrapped(self.together(named, y, grid.dimensions), grid)
+        return self._within(self.together(named, y, grid.dimensions), grid)
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
         d = equation.grid.dimensions
@@ -174,16 +189,18 @@ class Particles(Companion):
         return self.together(self._asked(equation, fields, changes, self.particle(y, d), motion), y, d)
 
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
-        return self._kicked(equation, y, step, 0)
+        kicked = self._kicked(equation, y, step, 0)
+        return self._within(kicked, equation.grid) if equation.grid.walls and kicked is not y else kicked
 
     def after_step(self, equation: Any, y: Array, step: Step) -> Array:
-        moved = self._wrapped(self._kicked(equation, y, step, 1), equation.grid)
+        moved = self._within(self._kicked(equation, y, step, 1), equation.grid)
         if self.release is None:
             return moved
         return jnp.where(jnp.asarray(step.t, y.dtype) < self.release, step.start, moved)
 
     def check(self, equation: Any) -> None:
-        refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
+        if not equation.grid.walls:
+            refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
         if not equation.grid.real:
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
         velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
@@ -191,13 +208,39 @@ class Particles(Companion):
 
     def warnings(self, equation: Any) -> list[str]:
         layout = equation.grid.layout
-        highest = max(2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in range(layout.dimensions))
+        along = range(layout.dimensions - layout.walls)
+        highest = max((2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in along), default=0.0)
         if highest <= 2 * np.pi / 3:
             return []
         return [
             f"dealias {str(equation.grid.dealias)!r} keeps waves up to k h = {highest:.3g}, of which splines of order "
             f"{self.order} have an error of {spline_error(highest, self.order):.2g}: two-thirds keeps them below 2.1"
         ]
+
+    def jumps(self, equation: Any) -> bool:
+        return bool(equation.grid.walls) and type(self).reflected is not Particles.reflected
+
+    def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        if not equation.grid.walls:
+            return {}
+        return {self._column(equation): jnp.sum(y[-1, : self.number()])}
+
+    def units(self, equation: Any) -> Mapping[str, str]:
+        return {self._column(equation): "1"} if equation.grid.walls else {}
+
+    def row_warnings(self, equation: Any, row: Mapping[str, float]) -> list[str]:
+        moves_as_fluid = type(self).reflected is Particles.reflected and type(self).kick is Particles.kick
+        count = row[self._column(equation)] if equation.grid.walls and moves_as_fluid else 0
+        if not count:
+            return []
+        name = self._column(equation)
+        return [
+            f"{name} = {count:.0f}: steps carried particles beyond a wall, which no flow does: a shorter step is needed"
+        ]
+
+    def _column(self, equation: Any) -> str:
+        """The column of series.csv with the number of reflections so far."""
+        return f"{next(name for name, one in particles_of(equation).items() if one is self)}_reflections"
 
     def unwrapped(self, y: np.ndarray, lengths: Any) -> np.ndarray:
         """Positions `(particle, direction)` that count the turns around the box [length], in double precision."""
@@ -238,16 +281,33 @@ class Particles(Companion):
 
         return y + self.together(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y, d)
 
-    def _wrapped(self, y: Array, grid: Grid) -> Array:
-        """y with positions in the box, and whole turns."""
+    def _within(self, y: Array, grid: Grid) -> Array:
+        """y with positions in the box: whole turns are counted where it is periodic, and walls reflect."""
         rows = self.rows(grid.dimensions)
         x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
         lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
         over = jnp.floor(x / lengths)
-        x = x - over * lengths
+        inside = x - over * lengths
         # a tiny negative x comes out as the length itself
-        x, over = jnp.where(x >= lengths, 0, x), over + (x >= lengths)
-        return y.at[rows[POSITION]].set(x).at[rows[TURNS]].set(turns + over)
+        inside, over = jnp.where(inside >= lengths, 0, inside), over + (inside >= lengths)
+        if not grid.walls:
+            return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
+        goes_on = np.array(grid.periodic)[:, None]
+        y = y.at[rows[POSITION]].set(jnp.where(goes_on, inside, x)).at[rows[TURNS]].set(turns + over * goes_on)
+        return self._reflected_by_walls(y, grid)
+
+    def _reflected_by_walls(self, y: Array, grid: Grid) -> Array:
+        """y with heights between the walls: the path beyond a wall is mirrored at it, as often as it takes."""
+        across, height = grid.dimensions - 1, grid.box.lengths[-1]
+        z = y[across]
+        crossed = jnp.maximum(jnp.where(z < 0, -jnp.floor(z / height), jnp.ceil(z / height) - 1), 0)
+        mirrored = jnp.clip(height - jnp.abs(jnp.mod(z, 2 * height) - height), 0, height)
+        y = y.at[across].set(jnp.where(crossed > 0, mirrored, z))
+        particle = self.particle(y, grid.dimensions)
+        normal = jnp.zeros_like(particle[POSITION]).at[across].set(1)
+        turned = self.together({**particle, **self.reflected(particle, normal)}, y, grid.dimensions)
+        y = jnp.where(crossed % 2 == 1, turned.at[-1].set(y[-1]), y)
+        return y.at[-1].set(jnp.round(y[-1]) + crossed)
 
 
 def particles_of(equation: Any) -> dict[str, Particles]:

@@ -29,6 +29,8 @@ def check_start(particles: Any, grid: Grid) -> None:
         raise ValueError(f"{named}: a lattice of {particles.count} in {d} dimensions; n^{d} are needed, such as {n**d}")
     elif particles.start == "pairs" and particles.count % 2:
         raise ValueError(f"{named}: pairs of {particles.count} particles; an even number is needed")
+    elif particles.start == "pairs" and grid.walls and particles.distance > (half := grid.box.lengths[-1] / 2):
+        raise ValueError(f"{named}: distance = {particles.distance:g} between walls; {half:g} or less is needed")
 
 
 def _check_places(named: str, places: Any, grid: Grid) -> None:
@@ -39,7 +41,8 @@ def _check_places(named: str, places: Any, grid: Grid) -> None:
     if isinstance(places, jax.core.Tracer):
         return
     given = np.asarray(places)
-    outside = np.flatnonzero(~((given >= 0) & (given < grid.box.lengths)).all(axis=1))
+    is_end = ~np.array(grid.periodic) & (given == grid.box.lengths)  # a wall belongs to the box
+    outside = np.flatnonzero(~((given >= 0) & ((given < grid.box.lengths) | is_end)).all(axis=1))
     if len(outside):
         where = ", ".join(f"{x:g}" for x in given[outside[0]])
         box = " × ".join(f"{length:g}" for length in grid.box.lengths)
@@ -80,8 +83,11 @@ def _pairs(particles: Any, grid: Grid, number: Array) -> Array:
     first = _drawn(key, grid, len(number))[:, number // 2]
     keys = [jax.random.fold_in(key, 100 + axis) for axis in range(grid.dimensions)]
     direction = jnp.stack([normal(k, (len(number),), grid.dtype) for k in keys])[:, number // 2]
-    direction = direction / jnp.sqrt(jnp.sum(direction**2, axis=0))
-    return first + particles.distance * direction * (number % 2)
+    apart = particles.distance * direction / jnp.sqrt(jnp.sum(direction**2, axis=0))
+    if grid.walls:  # a second one that would be beyond a wall is on the other side of the first
+        end = first[-1] + apart[-1]
+        apart = apart.at[-1].multiply(jnp.where((end < 0) | (end > grid.box.lengths[-1]), -1, 1))
+    return first + apart * (number % 2)
 
 
 DRAWN = {"uniform": _uniform, "lattice": _lattice, "pairs": _pairs}
