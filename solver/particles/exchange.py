@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from jaxtyping import Array
 from solver.fft import Method, Transform, inverse_local
 from solver.grid import Grid
 from solver.mesh import MEMBER, split_axes
+from solver.particles.exact_sum import sum_of_modes
 from solver.particles.interpolation import MANY, UNROLL, UNROLL_FEW, interpolated
 from solver.particles.knots import halves, whole_of
 from solver.particles.splines import Across, Around, axes_of, prefilter
@@ -91,11 +93,11 @@ def flow_at(
     positions: Array,
     transform: Transform | PolynomialSpace,
     *,
-    order: int,
+    order: int | Literal["spectral"],
     slopes: bool = False,
     single: bool = False,
 ) -> Array:
-    """A field at the positions, by B-splines whose coefficients are computed here. Differentiable.
+    """A field at the positions, by B-splines whose coefficients are computed here, or by its series. Differentiable.
 
     Args:
         coefficients: coefficients of the field `(component, *grid.spectral_shape)`, between walls of polynomials.
@@ -103,7 +105,7 @@ def flow_at(
             of particles that the devices divide. They may lie outside of the box by any number of its lengths; beyond
             a wall the values at the wall are taken.
         transform: transform of the field, of a grid for real fields; between walls the space of its polynomials.
-        order: order of the spline, 4, 6 or 8.
+        order: order of the spline, 4, 6 or 8; or `spectral` for the sum over all modes (`solver.particles.exact_sum`).
         slopes: True for the gradient, too.
         single: True if transform and sums are in single precision, and values rounded to it.
 
@@ -112,6 +114,8 @@ def flow_at(
         Split as the positions are. One batched inverse transform; in each round all-to-all of the positions and of the
         values; collective-permute of m − 1 planes.
     """
+    if order == "spectral":
+        return sum_of_modes(coefficients, positions, transform.grid, slopes=slopes, single=single)
     grid = replace(transform.grid, precision="float32") if single else transform.grid
     filtered = (coefficients * _filter_along(transform.grid, order)).astype(grid.complex_dtype)
     make = _splines_between_walls if grid.walls else _splines

@@ -116,11 +116,11 @@ class FlowSource:
         jax.eval_shape(lambda particle: fn(Flow(given), particle), dict(particle))
         return asked
 
-    def at(self, positions: Array, asked: set[str], order: int, single: bool) -> Flow:
+    def at(self, positions: Array, asked: set[str], order: Any, single: bool) -> Flow:
         """The quantities of the flow at the positions, from one batched inverse transform."""
         return Flow(self.values(positions, asked, order, single).__getitem__)
 
-    def values(self, positions: Array, asked: set[str], order: int, single: bool) -> dict[str, Array]:
+    def values(self, positions: Array, asked: set[str], order: Any, single: bool) -> dict[str, Array]:
         """Values by name; see `Flow` for their shapes."""
         if not asked:
             return {}

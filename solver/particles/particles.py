@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
@@ -18,6 +19,7 @@ from solver.dynamics.changes import Changes
 from solver.dynamics.companion import Companion, Step
 from solver.grid import Grid, Storage
 from solver.operators import Fields, normal
+from solver.particles.exact_sum import LARGEST
 from solver.particles.flow import Flow, FlowSource, velocity_of
 from solver.particles.splines import ORDERS, spline_error
 from solver.particles.starts import STARTS, check_start, positions_at_start, positions_in
@@ -56,7 +58,8 @@ class Particles(Companion):
         places: positions `(particle, direction)` [length], in Python instead of `count` and `start`.
         field: vector that carries them, a field of the equation or made of its fields; its velocity if not given,
             static.
-        order: order of the splines, 4, 6 or 8, static.
+        order: order of the splines, 4, 6 or 8; or `spectral` for the exact sum over all modes, which costs a time that
+            grows as the number of particles times the number of modes: for few particles and tests; static.
         precision: `grid`, or `float32` for the flow at the particles: transforms and sums in single precision,
             positions in the precision of the grid, static.
         release: time at which they begin to move [time], with the first step that begins then or later; from the start
@@ -74,7 +77,7 @@ class Particles(Companion):
     sha256: str | None = eqx.field(default=None, static=True)
     places: Any = None
     field: str | None = eqx.field(default=None, static=True)
-    order: int = eqx.field(default=6, static=True)
+    order: int | Literal["spectral"] = eqx.field(default=6, static=True)
     precision: Literal["grid", "float32"] = eqx.field(default="grid", static=True)
     release: ArrayLike | None = None
     seed: int = eqx.field(default=0, static=True)
@@ -205,12 +208,13 @@ class Particles(Companion):
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
         velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
         check_start(self, equation.grid)
+        self._check_cost(equation.grid)
 
     def warnings(self, equation: Any) -> list[str]:
         layout = equation.grid.layout
         along = range(layout.dimensions - layout.walls)
         highest = max((2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in along), default=0.0)
-        if highest <= 2 * np.pi / 3:
+        if highest <= 2 * np.pi / 3 or isinstance(self.order, str):
             return []
         return [
             f"dealias {str(equation.grid.dealias)!r} keeps waves up to k h = {highest:.3g}, of which splines of order "
@@ -247,6 +251,15 @@ class Particles(Companion):
         d = len(lengths)
         x, turns = np.asarray(y[:d], np.float64), np.asarray(y[d : 2 * d], np.float64)
         return (x + turns * np.asarray(lengths)[:, None]).T[: self.number()]
+
+    def _check_cost(self, grid: Grid) -> None:
+        """Raises ValueError for sums over all modes that would take minutes."""
+        modes, count = math.prod(grid.logical_spectral_shape), self.number()
+        if self.order == "spectral" and count * modes > LARGEST:
+            raise ValueError(
+                f"particles {self.name}: order = 'spectral' with {count} particles and {modes} modes; "
+                f"{LARGEST // modes} particles or fewer are possible, or an order of 4, 6 or 8 is needed"
+            )
 
     # ---- parts of these -------------------------------------------------------------------------------------
 

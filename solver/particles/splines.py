@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from solver.grid import Grid
 from solver.particles.knots import cells, knot_slopes, knot_weights
 
-ORDERS = (4, 6, 8)
+ORDERS = (4, 6, 8, "spectral")  # the last one without splines: by the sum over all modes
 
 
 def spline_weights(f: Float[Array, " n"], order: int) -> Float[Array, "m n"]:

@@ -9,6 +9,7 @@ import pytest
 
 import solver as sw
 from solver.cli.main import main
+from solver.dynamics.companion import Step
 from solver.particles.exchange import flow_at
 from solver.particles.knots import cells, halves, knot_slopes, knot_weights, whole_of
 from solver.particles.splines import spline_error
@@ -191,6 +192,9 @@ def test_random_walks_between_walls_and_taylor_dispersion():
         flow = channel((4, 8), walls=sw.walls.Moving(lower=-speed / 2, upper=speed / 2), particles=dust)
         initial = sw.sample(lambda x, z: [speed * (z - 0.5) + 0 * x, 0 * z * x], flow.grid)
         state = sw.initial_state(flow, stepper, initial, seed=1)
+        y = state.field["dust"]
+        kicked = np.asarray(dust.before_step(flow, y, Step(y, 0.0, 1.0, state.key, 1)))[1]
+        assert 0 <= kicked.min() <= 0.01 < 0.99 < kicked.max() <= 1
         begin = places(flow, state)
         assert 0 <= begin[:, 1].min() <= begin[:, 1].max() <= 1
         moved.append((begin, places(flow, sw.integrate(flow, stepper, state, step=0.05, steps=30))))
