@@ -122,7 +122,7 @@ class Companion(eqx.Module):
         return Storage("host")
 
     def jumps(self, equation: Any) -> bool:
-        """True if `after_step` may turn velocities back, as walls do, so that earlier steps say nothing of the next."""
+        """True if `after_step` may turn velocities back, as walls and bodies do: multistep steppers are refused."""
         return False
 
     def linear(self, equation: Any) -> LinearOperator | None:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.budget import BUDGET, without_budget
 from solver.dynamics.changes import Changes
 from solver.dynamics.companion import Companion, Step
@@ -202,12 +203,13 @@ class Driven(eqx.Module):
     def _companions_at(
         self, method: str, fields: Fields, start: Fields, t: ArrayLike, dt: ArrayLike
     ) -> dict[str, Array]:
-        """The companions that have this method of their own, as it changes them."""
-        changed = {}
+        """The companions that have this method of their own, as it changes them, by the bodies where these are."""
+        changed, later = {}, t if method == "before_step" else t + dt
+        equation = at_motion(self.equation, fields, later)
         for name, companion in self._companions_among(fields).items():
             if getattr(type(companion), method) is not getattr(Companion, method):
                 step = Step(start[name], t, dt, self.key, self.step + 1)
-                changed[name] = getattr(companion, method)(self.equation, fields[name], step)
+                changed[name] = getattr(companion, method)(equation, fields[name], step)
         return changed
 
     def rate(self, fields: Fields) -> Array:

@@ -20,6 +20,7 @@ from solver.mesh import MEMBER, split_axes
 from solver.walls import legendre
 
 LARGEST = 10**10  # particles times modes, beyond which a sum would take minutes
+SCOPE = "particles"  # by which an estimate finds their exchanges in a trace
 AT_ONCE = 2**20  # numbers of a partial sum
 
 
@@ -58,7 +59,8 @@ def sum_of_modes(
     mapped = jax.shard_map(
         local, mesh=grid.mesh, in_specs=(spec, by_number, of_numbers), out_specs=out, check_vma=check
     )
-    return mapped(weighted, positions, numbers)
+    with jax.named_scope(SCOPE):
+        return mapped(weighted, positions, numbers)
 
 
 def _numbers(grid: Grid) -> tuple[Array, ...]:

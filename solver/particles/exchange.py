@@ -22,7 +22,7 @@ from jaxtyping import Array
 from solver.fft import Method, Transform, inverse_local
 from solver.grid import Grid
 from solver.mesh import MEMBER, split_axes
-from solver.particles.exact_sum import sum_of_modes
+from solver.particles.exact_sum import SCOPE, sum_of_modes
 from solver.particles.interpolation import MANY, UNROLL, UNROLL_FEW, interpolated
 from solver.particles.knots import halves, whole_of
 from solver.particles.splines import Across, Around, axes_of, prefilter
@@ -215,7 +215,8 @@ def interpolated_on(
     # on a mesh with an axis of members JAX does not see that values are the same for all of them
     check = MEMBER not in grid.mesh.shape
     mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out, check_vma=check)
-    return mapped(c, positions)
+    with jax.named_scope(SCOPE):
+        return mapped(c, positions)
 
 
 def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:

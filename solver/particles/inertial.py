@@ -63,9 +63,10 @@ class Inertial(Particles):
     def start_of(self, flow: Flow, particle: Mapping[str, Array]) -> Mapping[str, Array]:
         return {"velocity": flow.velocity}
 
-    def reflected(self, particle: Mapping[str, Array], normal: Array) -> Mapping[str, Array]:
+    def reflected(self, particle: Mapping[str, Array], normal: Array, surface: Array) -> Mapping[str, Array]:
         v = particle["velocity"]
-        return {"velocity": v - 2 * jnp.sum(v * normal, axis=0) * normal}
+        towards = jnp.minimum(jnp.sum((v - surface) * normal, axis=0), 0)
+        return {"velocity": v - 2 * towards * normal}
 
     def linear(self, equation: Any) -> LinearOperator:
         d = equation.grid.dimensions

@@ -21,6 +21,7 @@ from solver.grid import Grid, Storage
 from solver.operators import Fields, normal
 from solver.particles.exact_sum import LARGEST
 from solver.particles.flow import Flow, FlowSource, velocity_of
+from solver.particles.reflection import Reflection, bodies_of, by_body, by_walls, reflects
 from solver.particles.splines import ORDERS, spline_error
 from solver.particles.starts import STARTS, check_start, positions_at_start, positions_in
 from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
@@ -40,7 +41,8 @@ class Particles(Companion):
     in addition to the transforms of the equation, and two all-to-all exchanges of positions and values.
 
     Between walls the splines across them have knots as dense as the points are, and the flow's values at the walls. A
-    particle that a step has carried beyond a wall is reflected by it; how often that was is a column of series.csv.
+    particle that a step has carried beyond a wall or into a body is reflected there; how often that was is a column of
+    series.csv.
 
     A subclass gives `motion`, and `name`; also `holds` where a particle has more than a position, and `start_of` where
     that does not start at zero. Its parameters are annotated attributes with defaults, and keys of `[particles.NAME]`.
@@ -112,14 +114,15 @@ class Particles(Companion):
         """
         return {}
 
-    def reflected(self, particle: Mapping[str, Array], normal: Array) -> Mapping[str, Array]:
-        """Numbers that particles hold after an elastic reflection by a wall, by name; by default as they were.
+    def reflected(self, particle: Mapping[str, Array], normal: Array, surface: Array) -> Mapping[str, Array]:
+        """Numbers that particles hold after an elastic reflection by a wall or body, by name; by default as before.
 
         Multistep steppers are refused where a class has this method.
 
         Args:
             particle: as in `motion`.
-            normal: unit vector perpendicular to the wall `(direction, particle)`.
+            normal: unit vector perpendicular to the surface, into the fluid `(direction, particle)`.
+            surface: velocity of the surface there `(direction, particle)` [length/time].
         """
         return {}
 
@@ -178,13 +181,16 @@ class Particles(Companion):
     def initial(self, equation: Any, fields: Fields) -> Array:
         grid = equation.grid
         length = self.storage(equation).axes(grid)[0]
-        named = {POSITION: positions_at_start(self, grid, length)}
-        rows = list(self.rows(grid.dimensions).values())[-1].stop + bool(grid.walls)  # the last one counts reflections
+        named = {POSITION: positions_at_start(self, equation, length)}
+        rows = list(self.rows(grid.dimensions).values())[-1].stop + reflects(
+            equation
+        )  # the last one counts reflections
         y = jnp.zeros((rows, length), grid.dtype)
         particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
         if type(self).start_of is not Particles.start_of:
             named |= self._asked(equation, fields, None, particle, self.start_of)
-        return self._within(self.together(named, y, grid.dimensions), grid)
+        y = self._within(self.together(named, y, grid.dimensions), equation, 0.0)
+        return y.at[-1].set(0) if reflects(equation) else y
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
         d = equation.grid.dimensions
@@ -193,10 +199,10 @@ class Particles(Companion):
 
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
         kicked = self._kicked(equation, y, step, 0)
-        return self._within(kicked, equation.grid) if equation.grid.walls and kicked is not y else kicked
+        return self._within(kicked, equation, step.t) if reflects(equation) and kicked is not y else kicked
 
     def after_step(self, equation: Any, y: Array, step: Step) -> Array:
-        moved = self._within(self._kicked(equation, y, step, 1), equation.grid)
+        moved = self._within(self._kicked(equation, y, step, 1), equation, step.t + step.dt)
         if self.release is None:
             return moved
         return jnp.where(jnp.asarray(step.t, y.dtype) < self.release, step.start, moved)
@@ -222,15 +228,15 @@ class Particles(Companion):
         ]
 
     def jumps(self, equation: Any) -> bool:
-        return bool(equation.grid.walls) and type(self).reflected is not Particles.reflected
+        return reflects(equation) and type(self).reflected is not Particles.reflected
 
     def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-        if not equation.grid.walls:
+        if not reflects(equation):
             return {}
         return {self._column(equation): jnp.sum(y[-1, : self.number()])}
 
     def units(self, equation: Any) -> Mapping[str, str]:
-        return {self._column(equation): "1"} if equation.grid.walls else {}
+        return {self._column(equation): "1"} if reflects(equation) else {}
 
     def row_warnings(self, equation: Any, row: Mapping[str, float]) -> list[str]:
         moves_as_fluid = type(self).reflected is Particles.reflected and type(self).kick is Particles.kick
@@ -294,8 +300,16 @@ class Particles(Companion):
 
         return y + self.together(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y, d)
 
-    def _within(self, y: Array, grid: Grid) -> Array:
-        """y with positions in the box: whole turns are counted where it is periodic, and walls reflect."""
+    def _within(self, y: Array, equation: Any, t: ArrayLike) -> Array:
+        """y with positions in the box and outside of bodies at time t: turns are counted, and surfaces reflect."""
+        grid, rows = equation.grid, self.rows(equation.grid.dimensions)
+        for body in bodies_of(equation).values():
+            y = self._reflected(y, grid, by_body(y[rows[POSITION]], body, equation.obstacles.scene, t))
+        y = self._wrapped(y, grid)
+        return self._reflected(y, grid, by_walls(y[rows[POSITION]], grid)) if grid.walls else y
+
+    def _wrapped(self, y: Array, grid: Grid) -> Array:
+        """y with positions within the box where it is periodic, and whole turns."""
         rows = self.rows(grid.dimensions)
         x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
         lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
@@ -303,24 +317,20 @@ class Particles(Companion):
         inside = x - over * lengths
         # a tiny negative x comes out as the length itself
         inside, over = jnp.where(inside >= lengths, 0, inside), over + (inside >= lengths)
-        if not grid.walls:
-            return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
-        goes_on = np.array(grid.periodic)[:, None]
-        y = y.at[rows[POSITION]].set(jnp.where(goes_on, inside, x)).at[rows[TURNS]].set(turns + over * goes_on)
-        return self._reflected_by_walls(y, grid)
+        if grid.walls:
+            goes_on = np.array(grid.periodic)[:, None]
+            inside, over = jnp.where(goes_on, inside, x), over * goes_on
+        return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
 
-    def _reflected_by_walls(self, y: Array, grid: Grid) -> Array:
-        """y with heights between the walls: the path beyond a wall is mirrored at it, as often as it takes."""
-        across, height = grid.dimensions - 1, grid.box.lengths[-1]
-        z = y[across]
-        crossed = jnp.maximum(jnp.where(z < 0, -jnp.floor(z / height), jnp.ceil(z / height) - 1), 0)
-        mirrored = jnp.clip(height - jnp.abs(jnp.mod(z, 2 * height) - height), 0, height)
-        y = y.at[across].set(jnp.where(crossed > 0, mirrored, z))
-        particle = self.particle(y, grid.dimensions)
-        normal = jnp.zeros_like(particle[POSITION]).at[across].set(1)
-        turned = self.together({**particle, **self.reflected(particle, normal)}, y, grid.dimensions)
-        y = jnp.where(crossed % 2 == 1, turned.at[-1].set(y[-1]), y)
-        return y.at[-1].set(jnp.round(y[-1]) + crossed)
+    def _reflected(self, y: Array, grid: Grid, found: Reflection) -> Array:
+        """y after reflections, which are counted."""
+        d = grid.dimensions
+        particle = {**self.particle(y, d), POSITION: found.position}
+        changed = {**particle, **self.reflected(particle, found.normal, found.surface)}
+        counted = jnp.round(y[-1]) + found.count
+        is_turned = found.count % 2 == 1
+        held = {name: jnp.where(is_turned, changed[name], own) for name, own in particle.items()}
+        return self.together(held, y, d).at[-1].set(counted)
 
 
 def particles_of(equation: Any) -> dict[str, Particles]:

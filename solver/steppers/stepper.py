@@ -111,8 +111,8 @@ class Stepper(eqx.Module):
         jumping = _jumping(equation)
         if jumping and self.keeps_steps():
             raise TypeError(
-                f"stepper {self.name} continues from earlier steps, which say nothing of {jumping[0]} that a wall has "
-                f"turned back: {', '.join(fitting(equation))} can step it"
+                f"stepper {self.name} continues from earlier steps, which say nothing of {jumping[0]} that a wall or "
+                f"body has turned back: {', '.join(fitting(equation))} can step it"
             )
         for name, forcing in kicking(equation).items():
             if not self.exact_linear:

@@ -133,16 +133,17 @@ def test_values_and_slopes_converge_at_the_order_of_the_spline(order):
 # ---- reflection -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_paths_beyond_a_wall_are_mirrored_and_counted():
     dust = sw.particles.Inertial(places=[[0.5, 0.5]] * 6, response_time=0.1)
     flow = channel((8, 8), lengths=(2.0, 1.0), particles=dust)
     x = np.zeros((7, 6))
     x[1] = [-0.1, 1.25, 1.0, 0.0, 3.3, -1.4]
-    x[0], x[4], x[5] = 2.5, 1.0, -3.0
-    y = np.asarray(dust._within(jnp.asarray(x), flow.grid))
+    x[0], x[4], x[5] = 2.5, 1.0, [-3.0, 3.0, 3.0, -3.0, 3.0, 2.0]
+    y = np.asarray(dust._within(jnp.asarray(x), flow, 0.0))
     np.testing.assert_allclose(y[1], [0.1, 0.75, 1.0, 0.0, 0.7, 0.6], atol=1e-15)
     np.testing.assert_array_equal(y[6], [1, 1, 0, 0, 3, 2])
-    np.testing.assert_array_equal(y[5], [3, 3, -3, -3, 3, -3])
+    np.testing.assert_array_equal(y[5], [3, -3, 3, -3, -3, 2])
     np.testing.assert_array_equal(y[4], 1.0)
     np.testing.assert_array_equal(y[0], 0.5)
     np.testing.assert_array_equal(y[2:4], [[1] * 6, [0] * 6])
@@ -213,10 +214,11 @@ def test_random_walks_between_walls_and_taylor_dispersion():
 # ---- starts and runs --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_starts_are_between_the_walls():
     grid = sw.Grid((4, 8), (2.0, 0.5), walls="y", mesh=sw.device_mesh([0]))
     pairs = sw.particles.Tracers(count=200, start="pairs", distance=0.25)
-    x = np.asarray(positions_at_start(pairs, grid, 200))
+    x = np.asarray(positions_at_start(pairs, channel((4, 8), lengths=(2.0, 0.5), particles=pairs), 200))
     assert 0 <= x[1].min() <= x[1].max() <= 0.5
     np.testing.assert_allclose(np.linalg.norm(x[:, 1::2] - x[:, ::2], axis=0), 0.25, rtol=1e-12)
     with pytest.raises(ValueError, match=r"distance = 0.3 between walls; 0.25 or less is needed"):
