@@ -201,7 +201,7 @@ def test_gradients_of_a_place_against_differences(devices):
     [
         (lambda: sw.particles.Tracers(), "particles tracer with no count: one of count, path and places is needed"),
         (lambda: sw.particles.Tracers(count=0), "count = 0; one or more is needed"),
-        (lambda: sw.particles.Tracers(count=4, order=5), "order = 5; one of 4, 6, 8 is needed"),
+        (lambda: sw.particles.Tracers(count=4, order=5), "order = 5; one of 4, 6, 8, spectral is needed"),
         (lambda: sw.particles.Tracers(count=4, start="pairs"), "a positive distance is needed with start = 'pairs'"),
         (lambda: sw.particles.Tracers(count=4, start="file"), "a path is needed with start = 'file'"),
         (lambda: sw.particles.Tracers(path="no.npy", start="file").number(), "no.npy: there is no such file"),
