@@ -11,6 +11,8 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 
+ROUNDING = 16  # units of rounding beyond a wall at rest, where a particle may be that started there
+
 
 class Reflection(NamedTuple):
     """Positions after reflections by one surface, and what turns velocities back.
@@ -34,9 +36,11 @@ def reflects(equation: Any) -> bool:
 
 
 def by_walls(x: Array, grid: Grid) -> Reflection:
-    """The path beyond a wall is mirrored at it, and at the other one, as often as it takes."""
+    """The path beyond a wall is mirrored at it, and at the other one, as often as it takes. Rounding is not counted."""
     across, height = grid.dimensions - 1, grid.box.lengths[-1]
+    slack = ROUNDING * float(jnp.finfo(x.dtype).eps) * height
     z = x[across]
+    z = jnp.where((z < 0) & (z > -slack), 0, jnp.where((z > height) & (z < height + slack), height, z))
     count = jnp.maximum(jnp.where(z < 0, -jnp.floor(z / height), jnp.ceil(z / height) - 1), 0)
     mirrored = jnp.clip(height - jnp.abs(jnp.mod(z, 2 * height) - height), 0, height)
     position = x.at[across].set(jnp.where(count > 0, mirrored, z))

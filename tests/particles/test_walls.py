@@ -143,6 +143,10 @@ def test_paths_beyond_a_wall_are_mirrored_and_counted():
     y = np.asarray(dust._within(jnp.asarray(x), flow, 0.0))
     np.testing.assert_allclose(y[1], [0.1, 0.75, 1.0, 0.0, 0.7, 0.6], atol=1e-15)
     np.testing.assert_array_equal(y[6], [1, 1, 0, 0, 3, 2])
+    x[1] = [-1e-17, 1 + 4e-16, -1e-12, 1.0, 0.0, 0.5]  # of which the third is more than rounding
+    by_rounding = np.asarray(dust._within(jnp.asarray(x), flow, 0.0))
+    np.testing.assert_array_equal(by_rounding[6], [0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(by_rounding[1, [0, 1]], [0, 1])
     np.testing.assert_array_equal(y[5], [3, -3, 3, -3, -3, 2])
     np.testing.assert_array_equal(y[4], 1.0)
     np.testing.assert_array_equal(y[0], 0.5)
