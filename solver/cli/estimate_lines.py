@@ -31,6 +31,7 @@ def estimate_lines(estimate: Estimate) -> list[str]:
         *_idle(estimate),
         f"# transforms:   {transforms or 'none of Fourier'} per step",
         f"# exchanged:    {estimate.exchanged_bytes / 1e6:.6g} MB per step by all devices together{sent}",
+        *_of_particles(estimate),
     ]
 
 
@@ -39,6 +40,16 @@ def derivation_lines(equation: AnyEquation) -> list[str]:
     derived = equation.derivation() if isinstance(equation, Equation) else []
     heads = [f"# {heading}:" if heading else "#" for heading, _ in derived]
     return [f"{head:<16}{line}" for head, (_, line) in zip(heads, derived, strict=True)]
+
+
+def _of_particles(estimate: Estimate) -> list[str]:
+    """A line on what particles exchange, in addition to the transforms; none without exchanges."""
+    if not estimate.particle_exchanges:
+        return []
+    names = {"all_to_all": "all-to-all", "ppermute": "planes", "all_gather": "all-gather", "reduce_scatter": "sums"}
+    kinds = ", ".join(f"{n} {names[kind]}" for kind, n in sorted(estimate.particle_exchanges.items()))
+    sent = f"{estimate.particle_bytes / 1e6:.6g} MB more per step by all devices together"
+    return [f"# particles:    {sent} ({kinds}), where they are spread evenly"]
 
 
 def _idle(estimate: Estimate) -> list[str]:

@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from solver.dynamics.changes import Changes
 from solver.grid import Storage
-from solver.operators import Fields
+from solver.operators import Fields, LinearOperator
 
 MOTION = "motion"  # the name of the companion that holds the bodies that the flow moves
 
@@ -55,7 +55,8 @@ class Step(NamedTuple):
 class Companion(eqx.Module):
     """Numbers y that a run moves together with the fields u of an equation: dy/dt = rates(y, u, u_t, t). Subclass this.
 
-    A stepper moves y by its own method, as a field whose linear part is zero, and so to its order. The state holds y
+    A stepper moves y by its own method, as a field whose linear part is zero, and so to its order; an exponential one
+    integrates the linear part that a companion declares exactly. The state holds y
     together with the fields, under the companion's name, whole on each device unless `storage` says otherwise; so do
     checkpoints, branches and ensembles. N may read it there. An error that a tolerance bounds does not count it.
 
@@ -120,6 +121,17 @@ class Companion(eqx.Module):
         """Storage of y in a state: by default numbers that every device has whole."""
         return Storage("host")
 
+    def jumps(self, equation: Any) -> bool:
+        """True if `after_step` may turn velocities back, as walls and bodies do: multistep steppers are refused."""
+        return False
+
+    def linear(self, equation: Any) -> LinearOperator | None:
+        """L of a part L y of `rates`, which exponential steppers integrate exactly; None, as by default, without one.
+
+        Its methods receive y alone, under the companion's name. Other steppers do not see it. Touches no device.
+        """
+        return None
+
     def fastest_decay(self, equation: Any) -> float:
         """The largest rate at which `rates` makes y decay [1/time], as far as it is known, for the longest step."""
         return 0.0
@@ -131,6 +143,10 @@ class Companion(eqx.Module):
     def units(self, equation: Any) -> Mapping[str, str]:
         """Units of these columns, by name."""
         return {}
+
+    def row_warnings(self, equation: Any, row: Mapping[str, float]) -> list[str]:
+        """Warnings about a row of series.csv, one line each; none by default. A run shows each of them once."""
+        return []
 
 
 def named_companions(what: str, given: Any) -> Mapping[str, Companion]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.budget import BUDGET, without_budget
 from solver.dynamics.changes import Changes
 from solver.dynamics.companion import Companion, Step
@@ -31,8 +32,8 @@ class Driven(eqx.Module):
     """An `Equation` during one step, with all that a stepper needs of it.
 
     Fields may have entries in addition to the equation's fields: its companions (`equations.companion`), and `budget`,
-    a companion too, the integrals over time of the causes that change the energies. They have no linear part: whatever
-    the method is, they are integrated as the fields are.
+    a companion too, the integrals over time of the causes that change the energies. To most methods they have no linear
+    part: they are integrated as N of the fields is. Exponential methods take the linear parts that companions declare.
 
     Args:
         equation: the equation that is solved.
@@ -58,6 +59,25 @@ class Driven(eqx.Module):
     def linear(self) -> LinearOperator:
         """The equation's L, and 0 for entries that are not fields."""
         return WithNumbers(self.equation.linear(), 0.0, tuple(self.equation.fields))
+
+    def linear_with_companions(self) -> LinearOperator:
+        """The equation's L and the linear parts of its companions, for methods that are exact in both."""
+        return WithNumbers(self.equation.linear(), 0.0, tuple(self.equation.fields), self._linear_parts())
+
+    def without_linear_parts(self, change: Fields, fields: Fields) -> Fields:
+        """N as those methods take it: without the linear parts of companions, which `nonlinear` includes.
+
+        Args:
+            change: N as `nonlinear` gives it.
+            fields: fields and companions of that evaluation.
+        """
+        parts = {name: part for name, part in self._linear_parts().items() if name in change}
+        own = {name: change[name] - part.apply({name: fields[name]})[name] for name, part in parts.items()}
+        return {**change, **own}
+
+    def _linear_parts(self) -> dict[str, LinearOperator]:
+        found = {name: one.linear(self.equation) for name, one in self.equation.companions_by_name().items()}
+        return {name: part for name, part in found.items() if part is not None}
 
     def starting(self, fields: Fields, t: ArrayLike) -> Driven:
         """The same equation, for the step that starts from these fields at time t."""
@@ -183,12 +203,13 @@ class Driven(eqx.Module):
     def _companions_at(
         self, method: str, fields: Fields, start: Fields, t: ArrayLike, dt: ArrayLike
     ) -> dict[str, Array]:
-        """The companions that have this method of their own, as it changes them."""
-        changed = {}
+        """The companions that have this method of their own, as it changes them, by the bodies where these are."""
+        changed, later = {}, t if method == "before_step" else t + dt
+        equation = at_motion(self.equation, fields, later)
         for name, companion in self._companions_among(fields).items():
             if getattr(type(companion), method) is not getattr(Companion, method):
                 step = Step(start[name], t, dt, self.key, self.step + 1)
-                changed[name] = getattr(companion, method)(self.equation, fields[name], step)
+                changed[name] = getattr(companion, method)(equation, fields[name], step)
         return changed
 
     def rate(self, fields: Fields) -> Array:
@@ -224,26 +245,32 @@ class WithNumbers(LinearOperator):
         operator: L, or a function of it.
         at_zero: that function at L = 0.
         names: names of the fields.
+        companions: L of companions that have one, or that function of it, by name.
     """
 
     operator: LinearOperator
     at_zero: ArrayLike
     names: tuple[str, ...] = eqx.field(static=True)
+    companions: dict[str, LinearOperator] = eqx.field(default_factory=dict)
 
     def apply(self, fields: Fields) -> Fields:
         own = {name: field for name, field in fields.items() if name in self.names}
-        numbers = {name: self.at_zero * y for name, y in fields.items() if name not in self.names}
+        numbers = {name: self._applied(name, y) for name, y in fields.items() if name not in self.names}
         return {**self.operator.apply(own), **numbers}
 
+    def _applied(self, name: str, y: Array) -> Array:
+        part = self.companions.get(name)
+        return self.at_zero * y if part is None else part.apply({name: y})[name]
+
     def exp(self, t: ArrayLike) -> WithNumbers:
-        return WithNumbers(self.operator.exp(t), 1.0, self.names)
+        return self._mapped(lambda part: part.exp(t), 1.0)
 
     def phi(self, weights: Mapping[int, float], t: ArrayLike) -> WithNumbers:
         at_zero = sum(a / math.factorial(k) for k, a in weights.items())
-        return WithNumbers(self.operator.phi(weights, t), at_zero, self.names)
+        return self._mapped(lambda part: part.phi(weights, t), at_zero)
 
     def solve(self, a: ArrayLike, b: ArrayLike) -> WithNumbers:
-        return WithNumbers(self.operator.solve(a, b), 1 / a, self.names)
+        return self._mapped(lambda part: part.solve(a, b), 1 / a)
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.operator.check(shapes)
@@ -251,3 +278,7 @@ class WithNumbers(LinearOperator):
     @property
     def spectrum(self) -> str:
         return self.operator.spectrum
+
+    def _mapped(self, function: Callable[[LinearOperator], LinearOperator], at_zero: ArrayLike) -> WithNumbers:
+        companions = {name: function(part) for name, part in self.companions.items()}
+        return WithNumbers(function(self.operator), at_zero, self.names, companions)

@@ -111,7 +111,9 @@ class Series(Output):
         left = strayed(astray, run.equation.grid.dtype)
         bodies = run.equation.report.bodies
         of_bodies = bodies.warnings(row, float(state.t)) if bodies is not None else []
-        own = [*run.equation.report.warnings(row), *of_bodies]
+        named = run.equation.companions_by_name().values()
+        of_companions = [line for companion in named for line in companion.row_warnings(run.equation, row)]
+        own = [*run.equation.report.warnings(row), *of_bodies, *of_companions]
         _warn(run, state, [*own, *_open_budgets(missing, run.equation.grid), *_unresolved(run, ends), *left])
         stop_if_wrong(astray, int(state.step), float(state.t))
 

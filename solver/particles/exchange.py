@@ -9,8 +9,8 @@ A value is computed by one device, by one sequence of operations: its bits do no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,15 @@ from jax import lax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array
 
-from solver.fft import Transform, inverse_local
+from solver.fft import Method, Transform, inverse_local
 from solver.grid import Grid
 from solver.mesh import MEMBER, split_axes
+from solver.particles.exact_sum import SCOPE, sum_of_modes
 from solver.particles.interpolation import MANY, UNROLL, UNROLL_FEW, interpolated
-from solver.particles.splines import first_point, prefilter
+from solver.particles.knots import halves, whole_of
+from solver.particles.splines import Across, Around, axes_of, prefilter
+from solver.spaces.field import Field
+from solver.spaces.polynomials import Polynomials, PolynomialSpace, times
 
 
 @dataclass(frozen=True)
@@ -31,29 +35,37 @@ class _Part:
     """A device's part of the points of a grid, and how it is interpolated.
 
     Args:
-        points: points of the whole grid.
+        axes: splines of each direction.
         own: points of a part along each direction, padding included.
         names: mesh axes of the directions that are split, in their order.
         sizes: number of parts along these.
-        order: order of the spline.
-        unroll: terms of its sum in one turn of a loop.
+        unroll: terms of the sum in one turn of a loop.
     """
 
-    points: tuple[int, ...]
+    axes: tuple[Around | Across, ...]
     own: tuple[int, ...]
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-    order: int
     unroll: int
 
     @property
+    def order(self) -> int:
+        """Order of the splines."""
+        return self.axes[0].order
+
+    @property
     def periodic(self) -> list[bool]:
-        """True for each direction that a device holds whole."""
-        return [axis >= len(self.names) or self.sizes[axis] == 1 for axis in range(len(self.points))]
+        """True for each periodic direction that a device holds whole."""
+        whole = [axis >= len(self.names) or self.sizes[axis] == 1 for axis in range(len(self.axes))]
+        return [is_whole and isinstance(own, Around) for is_whole, own in zip(whole, self.axes, strict=True)]
 
     @property
     def devices(self) -> int:
         return math.prod(self.sizes)
+
+    def first(self, cells: Array) -> Array:
+        """First points of positions `(direction, position)` in units of each direction's splines."""
+        return jnp.stack([own.first(x) for own, x in zip(self.axes, cells, strict=True)])
 
     def owner(self, first: Array) -> Array:
         """Number of the device that holds the first points `(direction, position)`."""
@@ -65,10 +77,7 @@ class _Part:
     def inside(self, first: Array) -> Array:
         """First points counted from the begin of the part that holds them."""
         return jnp.stack(
-            [
-                first[axis] if axis >= len(self.names) else first[axis] % self.own[axis]
-                for axis in range(len(self.points))
-            ]
+            [first[axis] if axis >= len(self.names) else first[axis] % self.own[axis] for axis in range(len(self.axes))]
         )
 
     def cell(self, first: Array) -> Array:
@@ -82,20 +91,21 @@ class _Part:
 def flow_at(
     coefficients: Array,
     positions: Array,
-    transform: Transform,
+    transform: Transform | PolynomialSpace,
     *,
-    order: int,
+    order: int | Literal["spectral"],
     slopes: bool = False,
     single: bool = False,
 ) -> Array:
-    """A field at the positions, by B-splines whose coefficients are computed here. Differentiable.
+    """A field at the positions, by B-splines whose coefficients are computed here, or by its series. Differentiable.
 
     Args:
-        coefficients: coefficients of the field `(component, *grid.spectral_shape)`.
+        coefficients: coefficients of the field `(component, *grid.spectral_shape)`, between walls of polynomials.
         positions: positions in the box `(direction, particle)` [length], split over the devices by particle; a number
-            of particles that the devices divide. They may lie outside of the box by any number of its lengths.
-        transform: transform of the field, of a grid for real fields.
-        order: order of the spline, 4, 6 or 8.
+            of particles that the devices divide. They may lie outside of the box by any number of its lengths; beyond
+            a wall the values at the wall are taken.
+        transform: transform of the field, of a grid for real fields; between walls the space of its polynomials.
+        order: order of the spline, 4, 6 or 8; or `spectral` for the sum over all modes (`solver.particles.exact_sum`).
         slopes: True for the gradient, too.
         single: True if transform and sums are in single precision, and values rounded to it.
 
@@ -104,15 +114,65 @@ def flow_at(
         Split as the positions are. One batched inverse transform; in each round all-to-all of the positions and of the
         values; collective-permute of m − 1 planes.
     """
+    if order == "spectral":
+        return sum_of_modes(coefficients, positions, transform.grid, slopes=slopes, single=single)
     grid = replace(transform.grid, precision="float32") if single else transform.grid
-    filtered = (coefficients * prefilter(transform.grid, order)).astype(grid.complex_dtype)
+    filtered = (coefficients * _filter_along(transform.grid, order)).astype(grid.complex_dtype)
+    make = _splines_between_walls if grid.walls else _splines
+    c, to_points = make(filtered, grid, transform.method, order)
+    return interpolated_on(grid, c, positions, order, slopes=slopes, to_points=to_points)
+
+
+def _filter_along(grid: Grid, order: int) -> Array:
+    """The filter of the periodic directions."""
+    if not grid.walls:
+        return prefilter(grid, order)
+    return jnp.ones((), grid.dtype) if grid.horizontal is None else prefilter(grid.horizontal, order)[..., None]
+
+
+@dataclass(frozen=True)
+class _ToPoints:
+    """Coefficients of splines at a device's points, made where they are used: between calls all devices would have all
+    points, where the devices do not divide them.
+
+    Args:
+        grid: the periodic directions.
+        precision: precision of the exchange.
+        across: True if the first axis of the modes counts splines from wall to wall.
+    """
+
+    grid: Grid
+    precision: str
+    across: bool = False
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """Split of the modes."""
+        return self.grid.spectral_sharding(self.grid.dimensions + 1 + self.across).spec
+
+    def __call__(self, c_hat: Array) -> Array:
+        """Coefficients `(component, *points)`."""
+        c = inverse_local(c_hat, self.grid.layout, split_axes(self.grid.mesh), 1.0, self.precision)
+        return jnp.moveaxis(c, 0, -1) if self.across else c
+
+
+def _splines(filtered: Array, grid: Grid, method: Method, order: int) -> tuple[Array, _ToPoints | None]:
+    """Coefficients of the splines in a periodic box; or modes of them, and the function for their points."""
     if grid.layout.padded_points == grid.layout.points:
-        c = Transform(grid, transform.method).inverse(filtered)
-        return interpolated_on(grid, c, positions, order, slopes=slopes)
-    # points that the devices do not divide would be whole on each of them: they are made where they are used
-    names = split_axes(grid.mesh)
-    to_points = lambda c_hat: inverse_local(c_hat, grid.layout, names, 1.0, transform.method.precision)  # noqa: E731
-    return interpolated_on(grid, filtered, positions, order, slopes=slopes, to_points=to_points)
+        return Transform(grid, method).inverse(filtered), None
+    return filtered, _ToPoints(grid, method.precision)
+
+
+def _splines_between_walls(c: Array, grid: Grid, method: Method, order: int) -> tuple[Array, _ToPoints | None]:
+    """The same of polynomials `(component, …, n)`: a matrix makes coefficients of splines from wall to wall of them."""
+    points, count = grid.shape[-1], c.shape[-1]
+    matrix = halves(points, order, count).astype(grid.dtype)
+    if grid.layout.padded_points == grid.layout.points:
+        space = PolynomialSpace("splines", Field(), grid, method, polynomials=Polynomials.on(grid))
+        return space.at_points(c, matrix), None
+    assert grid.horizontal is not None
+    to_points = _ToPoints(grid.horizontal, method.precision, across=True)
+    return jnp.moveaxis(times(whole_of(matrix, points, count), c), -1, 0), to_points
 
 
 def interpolated_on(
@@ -122,48 +182,49 @@ def interpolated_on(
     order: int,
     *,
     slopes: bool = False,
-    to_points: Callable[[Array], Array] | None = None,
+    to_points: _ToPoints | None = None,
 ) -> Array:
     """Values of a spline at the positions.
 
     Args:
         grid: grid of the spline.
-        c: its coefficients `(component, *grid.physical_shape)`; or modes of them, with `to_points`.
+        c: its coefficients `(component, *points)`, between walls with two more than there are points; or modes of them,
+            with `to_points`.
         positions, order, slopes: as in `flow_at`.
         to_points: function that makes the coefficients of a device's points from its modes.
     """
-    spec = (grid.physical_sharding if to_points is None else grid.spectral_sharding)(c.ndim).spec
+    spec = grid.physical_sharding(c.ndim).spec if to_points is None else to_points.spec
     layout, names = grid.layout, split_axes(grid.mesh) if grid.dimensions > 1 else ()
-    sizes = tuple(grid.mesh.shape[name] for name in names)
-    own = tuple(n // p for n, p in zip(layout.padded_points, layout.parts, strict=True))
+    sizes, axes = tuple(grid.mesh.shape[name] for name in names), axes_of(grid, order)
+    own = tuple(axis.splines + n - m for axis, n, m in zip(axes, layout.padded_points, layout.points, strict=True))
+    own = tuple(n // p for n, p in zip(own, layout.parts, strict=True))
     unroll = UNROLL if positions.shape[1] >= MANY else UNROLL_FEW
-    part = _Part(layout.points, own, tuple(names), sizes, order, unroll)
-    spacing = tuple(length / n for length, n in zip(grid.box.lengths, layout.points, strict=True))
+    part = _Part(axes, own, tuple(names), sizes, unroll)
+    units = tuple(length / axis.unit for length, axis in zip(grid.box.lengths, axes, strict=True))
     by_number = PartitionSpec(None, tuple(names)) if names else PartitionSpec()
     out = PartitionSpec(*[None] * (2 if slopes else 1), *by_number[1:])
 
     def local(c: Array, x: Array) -> Array:
-        cells = x / jnp.asarray(spacing, x.dtype)[:, None]
+        cells = x / jnp.asarray(units, x.dtype)[:, None]
         values = _on_devices(part, c if to_points is None else to_points(c), cells, slopes)
         if not slopes:
             return values.astype(x.dtype)
-        per_length = jnp.asarray([1.0, *(1 / h for h in spacing)], values.dtype)
+        per_length = jnp.asarray([1.0, *(1 / h for h in units)], values.dtype)
         return (values * per_length[:, None, None]).astype(x.dtype)
 
     # on a mesh with an axis of members JAX does not see that values are the same for all of them
     check = MEMBER not in grid.mesh.shape
     mapped = jax.shard_map(local, mesh=grid.mesh, in_specs=(spec, by_number), out_specs=out, check_vma=check)
-    return mapped(c, positions)
+    with jax.named_scope(SCOPE):
+        return mapped(c, positions)
 
 
 def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
-    first, _ = jax.vmap(lambda x: first_point(x, part.order))(cells)
-    # modulo after floor: a position that was rounded up to the end of the box is in cell 0
-    first = first % jnp.asarray(part.points, jnp.int32)[:, None]
+    first = part.first(cells)
     if part.devices == 1:
         order = _sorted_by(part.cell(first), math.prod(part.own))
         values = interpolated(
-            c, first[:, order], cells[:, order], part.order, part.periodic, slopes=slopes, unroll=part.unroll
+            c, first[:, order], cells[:, order], part.axes, part.periodic, slopes=slopes, unroll=part.unroll
         )
         return jnp.zeros_like(values).at[..., order].set(values, unique_indices=True)
     for axis in range(len(part.names)):
@@ -199,9 +260,8 @@ def _by_requests(part: _Part, c: Array, cells: Array, first: Array, slopes: bool
         received = lax.all_to_all(sent, part.names, 1, 1, tiled=True)
         wanted = lax.all_to_all(valid, part.names, 0, 0, tiled=True)
         received = jnp.where(wanted, received, middle[:, None, None]).reshape(d, -1)
-        start, _ = jax.vmap(lambda x: first_point(x, part.order))(received)
-        start = part.inside(start % jnp.asarray(part.points, jnp.int32)[:, None])
-        values = interpolated(c, start, received, part.order, part.periodic, slopes=slopes, unroll=part.unroll)
+        start = part.inside(part.first(received))
+        values = interpolated(c, start, received, part.axes, part.periodic, slopes=slopes, unroll=part.unroll)
         values = values.reshape(*kinds, part.devices, slots)
         home = lax.all_to_all(values, part.names, values.ndim - 2, values.ndim - 2, tiled=True)
         return out.at[..., pick].set(home, mode="drop")
@@ -217,7 +277,7 @@ def _by_requests(part: _Part, c: Array, cells: Array, first: Array, slopes: bool
 
 def _middle_of(part: _Part, dtype: np.dtype) -> Array:
     """A position in the middle of this device's part, for slots that no position takes."""
-    middle = [n // 2 for n in part.own]
+    middle = [n // 2 if isinstance(axis, Around) else 0.5 for n, axis in zip(part.own, part.axes, strict=True)]
     origin = [lax.axis_index(name) * n for name, n in zip(part.names, part.own, strict=False)]
     return jnp.stack(
         [jnp.asarray(m + (origin[axis] if axis < len(origin) else 0), dtype) for axis, m in enumerate(middle)]
@@ -244,7 +304,7 @@ def _with_next_planes(part: _Part, c: Array, axis: int) -> Array:
     size, own, extra = part.sizes[axis], part.own[axis], part.order - 1
     if size == 1:
         return c
-    source, index, held = _sources(part.points[axis], size, own, extra)
+    source, index, held = _sources(part.axes[axis].points, size, own, extra)
     me, array_axis = lax.axis_index(part.names[axis]), axis + 1
     sent = lax.slice_in_dim(c, 0, min(own, extra), axis=array_axis)
     planes = None

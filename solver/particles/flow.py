@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.diagnostics.gradients import vorticity
 from solver.dynamics.changes import Changes
+from solver.dynamics.spaces_between_walls import space_of_products
 from solver.fft import Transform
 from solver.operators import Fields, curl
 from solver.particles.exchange import flow_at
@@ -71,10 +73,19 @@ def velocity_of(equation: Any, name: str | None, shapes: Mapping[str, Any]) -> s
 
 
 def vectors_of(equation: Any, fields: Fields) -> dict[str, Array]:
-    """Vectors `(component, *grid.spectral_shape)` by name, the velocity first, with a component for each direction."""
+    """Vectors `(component, *grid.spectral_shape)` by name, the velocity first, with a component for each direction.
+
+    Between walls they are polynomials, as all that `FlowSource` holds.
+    """
     d = equation.grid.dimensions
-    own = {name: fields[name] for name, field in equation.fields.items() if field.rank == "vector"}
+    vectors = [name for name, field in equation.fields.items() if field.rank == "vector"]
+    own = {name: _series(equation, name, fields[name]) for name in vectors}
     return {name: v for name, v in {**equation.report.vectors(fields), **own}.items() if len(v) >= d}
+
+
+def _series(equation: Any, name: str, u_hat: Array) -> Array:
+    """Fourier coefficients of a field; between walls polynomials of each component."""
+    return equation.space(name).series(u_hat) if equation.grid.walls else u_hat
 
 
 @dataclass(frozen=True)
@@ -105,11 +116,11 @@ class FlowSource:
         jax.eval_shape(lambda particle: fn(Flow(given), particle), dict(particle))
         return asked
 
-    def at(self, positions: Array, asked: set[str], order: int, single: bool) -> Flow:
+    def at(self, positions: Array, asked: set[str], order: Any, single: bool) -> Flow:
         """The quantities of the flow at the positions, from one batched inverse transform."""
         return Flow(self.values(positions, asked, order, single).__getitem__)
 
-    def values(self, positions: Array, asked: set[str], order: int, single: bool) -> dict[str, Array]:
+    def values(self, positions: Array, asked: set[str], order: Any, single: bool) -> dict[str, Array]:
         """Values by name; see `Flow` for their shapes."""
         if not asked:
             return {}
@@ -117,7 +128,8 @@ class FlowSource:
         needed = {name: self._coefficients(name) for name in sorted(self._needed(asked))}
         slopes = bool(asked & {GRADIENT, ACCELERATION})
         batch = jnp.concatenate(list(needed.values()))
-        transform = Transform(self.equation.grid, self.equation.method)
+        between_walls = self.equation.grid.walls is not None
+        transform = self._space if between_walls else Transform(self.equation.grid, self.equation.method)
         found = flow_at(batch, positions, transform, order=order, slopes=slopes, single=single)
         values, begin, gradient = {}, 0, None
         for name, hat in needed.items():
@@ -163,16 +175,26 @@ class FlowSource:
         if name == ACCELERATION:
             return self._acceleration(carrier)
         if name in self.equation.fields:
-            return self.fields[name]
+            return _series(self.equation, name, self.fields[name])
         vectors = vectors_of(self.equation, self.fields)
         if name in vectors:
             return vectors[name]
         if name == VORTICITY:
-            return curl(vectors[carrier], self.equation.grid)
+            return self._curl(vectors[carrier])
         known = [*self.equation.fields, *vectors, GRADIENT, ACCELERATION, VORTICITY]
         raise ValueError(
             f"particles: {name!r} at the particles; {self.equation.name} has {', '.join(dict.fromkeys(known))}"
         )
+
+    @property
+    def _space(self) -> Any:
+        """The space of all polynomials between walls."""
+        return space_of_products(self.equation)
+
+    def _curl(self, u: Array) -> Array:
+        if self.equation.grid.walls:
+            return vorticity(self._space.slopes_of(u))
+        return curl(u, self.equation.grid)
 
     def _vector(self, name: str, fields: Fields) -> Array:
         return vectors_of(self.equation, fields)[name]

@@ -11,6 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from solver.operators import LinearOperator
+from solver.particles.drag import Drag
 from solver.particles.flow import Flow
 from solver.particles.particles import Particles
 
@@ -20,8 +22,9 @@ class Inertial(Particles):
 
         dx/dt = v,   dv/dt = (u − v)/τ + (1 − β) g + β Du/Dt,   β = 3ρ_f/(2ρ_p + ρ_f)
 
-    without the history force. They begin with the velocity of the fluid. A step has to be short against τ:
-    explicit methods of order four need dt ≤ 2.78 τ.
+    without the history force. They begin with the velocity of the fluid. Exponential steppers integrate the drag on
+    position and velocity exactly: they take steps of any length, at a lower order where τ is much shorter than a step.
+    Other steppers treat it explicitly, integrating-factor ones too: at order four they need dt ≤ 2.78 τ.
 
     Args:
         response_time: τ [time].
@@ -59,6 +62,16 @@ class Inertial(Particles):
 
     def start_of(self, flow: Flow, particle: Mapping[str, Array]) -> Mapping[str, Array]:
         return {"velocity": flow.velocity}
+
+    def reflected(self, particle: Mapping[str, Array], normal: Array, surface: Array) -> Mapping[str, Array]:
+        v = particle["velocity"]
+        towards = jnp.minimum(jnp.sum((v - surface) * normal, axis=0), 0)
+        return {"velocity": v - 2 * towards * normal}
+
+    def linear(self, equation: Any) -> LinearOperator:
+        d = equation.grid.dimensions
+        velocity = self.rows(d)["velocity"]
+        return Drag(0.0, 1.0, -1 / self.response_time, (d, velocity.start, velocity.stop))
 
     def fastest_decay(self, equation: Any) -> float:
         time = self.response_time

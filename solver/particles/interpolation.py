@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from solver.particles.splines import first_point, spline_slopes, spline_weights
+from solver.particles.splines import Across, Around
 
 CHUNK = 1000  # positions at a time, whose weights and sums stay in a core's first-level cache
 MANY = 20_000  # particles, from which on a fast sum is worth the time to compile it
@@ -21,7 +21,7 @@ def interpolated(
     c: Array,
     first: Array,
     cells: Array,
-    order: int,
+    axes: Sequence[Around | Across],
     periodic: Sequence[bool],
     *,
     slopes: bool = False,
@@ -34,10 +34,11 @@ def interpolated(
     Args:
         c: coefficients of the spline `(component, *points)`.
         first: first point of each position in this array `(direction, position)`, whole numbers.
-        cells: positions in units of the spacing, of which the places in their cells count `(direction, position)`.
-        order: order of the spline.
+        cells: positions in units of each direction's splines `(direction, position)`; where these are periodic, the
+            places in their cells count.
+        axes: splines of each direction.
         periodic: True for each direction whose points wrap around; else c reaches as far as the positions need.
-        slopes: True for the derivatives along each direction, too, per spacing.
+        slopes: True for the derivatives along each direction, too, per unit.
         unroll: terms of the sum in one turn of its loop: more are faster, and take longer to compile.
 
     Returns:
@@ -53,12 +54,11 @@ def interpolated(
 
     def one(part: tuple[Array, Array]) -> Array:
         start, x = part
-        f = [first_point(x[axis], order)[1] for axis in range(d)]
-        weights = [spline_weights(f[axis], order).astype(c.dtype) for axis in range(d)]
+        weights = [own.weights(x[axis], start[axis]).astype(c.dtype) for axis, own in enumerate(axes)]
         mixed = [weights]
-        for axis in range(d) if slopes else ():
+        for axis, own in enumerate(axes) if slopes else ():
             mixed.append([*weights])
-            mixed[-1][axis] = spline_slopes(f[axis], order).astype(c.dtype)
+            mixed[-1][axis] = own.slopes(x[axis], start[axis]).astype(c.dtype)
         return jnp.stack([_sum(c, start, w, periodic, unroll) for w in mixed])
 
     values = lax.map(jax.checkpoint(one), (chunks(first), chunks(cells)))  # (chunk, kind, component, position)

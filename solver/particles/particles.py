@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
@@ -18,7 +19,9 @@ from solver.dynamics.changes import Changes
 from solver.dynamics.companion import Companion, Step
 from solver.grid import Grid, Storage
 from solver.operators import Fields, normal
+from solver.particles.exact_sum import LARGEST
 from solver.particles.flow import Flow, FlowSource, velocity_of
+from solver.particles.reflection import Reflection, bodies_of, by_body, by_walls, reflects
 from solver.particles.splines import ORDERS, spline_error
 from solver.particles.starts import STARTS, check_start, positions_at_start, positions_in
 from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
@@ -29,13 +32,17 @@ KICKS = 2**31 - 3  # besides the keys of forcings and of shifted points
 
 
 class Particles(Companion):
-    """Particles in a periodic box, split over the devices by number. Subclass this for a kind of your own.
+    """Particles in a box, split over the devices by number. Subclass this for a kind of your own.
 
     The state holds, for each particle, its position within the box, how often it has turned around the box along each
     direction, and what `holds` names: one array `(number, particle)`, integrated by the stepper's own stages to its
     order. Values of the flow are interpolated by B-splines (`solver.particles.splines`); of fields on the same devices
     they have the same bits on any devices. A stage costs one batched inverse transform of the components that it needs,
     in addition to the transforms of the equation, and two all-to-all exchanges of positions and values.
+
+    Between walls the splines across them have knots as dense as the points are, and the flow's values at the walls. A
+    particle that a step has carried beyond a wall or into a body is reflected there; how often that was is a column of
+    series.csv.
 
     A subclass gives `motion`, and `name`; also `holds` where a particle has more than a position, and `start_of` where
     that does not start at zero. Its parameters are annotated attributes with defaults, and keys of `[particles.NAME]`.
@@ -53,7 +60,8 @@ class Particles(Companion):
         places: positions `(particle, direction)` [length], in Python instead of `count` and `start`.
         field: vector that carries them, a field of the equation or made of its fields; its velocity if not given,
             static.
-        order: order of the splines, 4, 6 or 8, static.
+        order: order of the splines, 4, 6 or 8; or `spectral` for the exact sum over all modes, which costs a time that
+            grows as the number of particles times the number of modes: for few particles and tests; static.
         precision: `grid`, or `float32` for the flow at the particles: transforms and sums in single precision,
             positions in the precision of the grid, static.
         release: time at which they begin to move [time], with the first step that begins then or later; from the start
@@ -61,7 +69,7 @@ class Particles(Companion):
         seed: seed of random starts, static.
 
     Raises:
-        ValueError: numbers that make no sense, or an equation without a velocity, between walls or of complex fields.
+        ValueError: numbers that make no sense, or an equation without a velocity, or of complex fields.
     """
 
     count: int | None = eqx.field(default=None, static=True)
@@ -71,7 +79,7 @@ class Particles(Companion):
     sha256: str | None = eqx.field(default=None, static=True)
     places: Any = None
     field: str | None = eqx.field(default=None, static=True)
-    order: int = eqx.field(default=6, static=True)
+    order: int | Literal["spectral"] = eqx.field(default=6, static=True)
     precision: Literal["grid", "float32"] = eqx.field(default="grid", static=True)
     release: ArrayLike | None = None
     seed: int = eqx.field(default=0, static=True)
@@ -103,6 +111,18 @@ class Particles(Companion):
             dt: time.
             normal: function of a name that gives normal numbers of the shape of `particle[name]`, of mean 0 and
                 variance 1, drawn by particle and step.
+        """
+        return {}
+
+    def reflected(self, particle: Mapping[str, Array], normal: Array, surface: Array) -> Mapping[str, Array]:
+        """Numbers that particles hold after an elastic reflection by a wall or body, by name; by default as before.
+
+        Multistep steppers are refused where a class has this method.
+
+        Args:
+            particle: as in `motion`.
+            normal: unit vector perpendicular to the surface, into the fluid `(direction, particle)`.
+            surface: velocity of the surface there `(direction, particle)` [length/time].
         """
         return {}
 
@@ -146,14 +166,14 @@ class Particles(Companion):
         return {name: y[part][0] if self.holds.get(name) == "scalar" else y[part] for name, part in rows.items()}
 
     def together(self, named: Mapping[str, Array], y: Array, dimensions: int) -> Array:
-        """Inverse of `particle`: an array like y; zero where nothing is named."""
+        """Inverse of `particle`: an array like y; zero where nothing is named, and in the row of reflections."""
         parts = []
         for name, rows in self.rows(dimensions).items():
             like = y[rows]
             parts.append(
                 jnp.reshape(named[name], like.shape).astype(y.dtype) if name in named else jnp.zeros_like(like)
             )
-        return jnp.concatenate(parts)
+        return jnp.concatenate([*parts, jnp.zeros_like(y[rows.stop :])])
 
     def storage(self, equation: Any) -> Storage:
         return Storage("particles", count=self.number())
@@ -161,12 +181,16 @@ class Particles(Companion):
     def initial(self, equation: Any, fields: Fields) -> Array:
         grid = equation.grid
         length = self.storage(equation).axes(grid)[0]
-        named = {POSITION: positions_at_start(self, grid, length)}
-        y = jnp.zeros((list(self.rows(grid.dimensions).values())[-1].stop, length), grid.dtype)
+        named = {POSITION: positions_at_start(self, equation, length)}
+        rows = list(self.rows(grid.dimensions).values())[-1].stop + reflects(
+            equation
+        )  # the last one counts reflections
+        y = jnp.zeros((rows, length), grid.dtype)
         particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
         if type(self).start_of is not Particles.start_of:
             named |= self._asked(equation, fields, None, particle, self.start_of)
-        return self._wrapped(self.together(named, y, grid.dimensions), grid)
+        y = self._within(self.together(named, y, grid.dimensions), equation, 0.0)
+        return y.at[-1].set(0) if reflects(equation) else y
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
         d = equation.grid.dimensions
@@ -174,36 +198,74 @@ class Particles(Companion):
         return self.together(self._asked(equation, fields, changes, self.particle(y, d), motion), y, d)
 
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
-        return self._kicked(equation, y, step, 0)
+        kicked = self._kicked(equation, y, step, 0)
+        return self._within(kicked, equation, step.t) if reflects(equation) and kicked is not y else kicked
 
     def after_step(self, equation: Any, y: Array, step: Step) -> Array:
-        moved = self._wrapped(self._kicked(equation, y, step, 1), equation.grid)
+        moved = self._within(self._kicked(equation, y, step, 1), equation, step.t + step.dt)
         if self.release is None:
             return moved
         return jnp.where(jnp.asarray(step.t, y.dtype) < self.release, step.start, moved)
 
     def check(self, equation: Any) -> None:
-        refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
+        if not equation.grid.walls:
+            refuse_lacking(equation.spaces.values(), (FOURIER, EVEN_POINTS), f"particles {self.name}")
         if not equation.grid.real:
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
         velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
         check_start(self, equation.grid)
+        self._check_cost(equation.grid)
 
     def warnings(self, equation: Any) -> list[str]:
         layout = equation.grid.layout
-        highest = max(2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in range(layout.dimensions))
-        if highest <= 2 * np.pi / 3:
+        along = range(layout.dimensions - layout.walls)
+        highest = max((2 * np.pi * layout.highest_mode(axis) / layout.points[axis] for axis in along), default=0.0)
+        if highest <= 2 * np.pi / 3 or isinstance(self.order, str):
             return []
         return [
             f"dealias {str(equation.grid.dealias)!r} keeps waves up to k h = {highest:.3g}, of which splines of order "
             f"{self.order} have an error of {spline_error(highest, self.order):.2g}: two-thirds keeps them below 2.1"
         ]
 
+    def jumps(self, equation: Any) -> bool:
+        return reflects(equation) and type(self).reflected is not Particles.reflected
+
+    def series(self, equation: Any, y: Array, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        if not reflects(equation):
+            return {}
+        return {self._column(equation): jnp.sum(y[-1, : self.number()])}
+
+    def units(self, equation: Any) -> Mapping[str, str]:
+        return {self._column(equation): "1"} if reflects(equation) else {}
+
+    def row_warnings(self, equation: Any, row: Mapping[str, float]) -> list[str]:
+        moves_as_fluid = type(self).reflected is Particles.reflected and type(self).kick is Particles.kick
+        count = row[self._column(equation)] if equation.grid.walls and moves_as_fluid else 0
+        if not count:
+            return []
+        name = self._column(equation)
+        return [
+            f"{name} = {count:.0f}: steps carried particles beyond a wall, which no flow does: a shorter step is needed"
+        ]
+
+    def _column(self, equation: Any) -> str:
+        """The column of series.csv with the number of reflections so far."""
+        return f"{next(name for name, one in particles_of(equation).items() if one is self)}_reflections"
+
     def unwrapped(self, y: np.ndarray, lengths: Any) -> np.ndarray:
         """Positions `(particle, direction)` that count the turns around the box [length], in double precision."""
         d = len(lengths)
         x, turns = np.asarray(y[:d], np.float64), np.asarray(y[d : 2 * d], np.float64)
         return (x + turns * np.asarray(lengths)[:, None]).T[: self.number()]
+
+    def _check_cost(self, grid: Grid) -> None:
+        """Raises ValueError for sums over all modes that would take minutes."""
+        modes, count = math.prod(grid.logical_spectral_shape), self.number()
+        if self.order == "spectral" and count * modes > LARGEST:
+            raise ValueError(
+                f"particles {self.name}: order = 'spectral' with {count} particles and {modes} modes; "
+                f"{LARGEST // modes} particles or fewer are possible, or an order of 4, 6 or 8 is needed"
+            )
 
     # ---- parts of these -------------------------------------------------------------------------------------
 
@@ -238,16 +300,37 @@ class Particles(Companion):
 
         return y + self.together(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y, d)
 
+    def _within(self, y: Array, equation: Any, t: ArrayLike) -> Array:
+        """y with positions in the box and outside of bodies at time t: turns are counted, and surfaces reflect."""
+        grid, rows = equation.grid, self.rows(equation.grid.dimensions)
+        for body in bodies_of(equation).values():
+            y = self._reflected(y, grid, by_body(y[rows[POSITION]], body, equation.obstacles.scene, t))
+        y = self._wrapped(y, grid)
+        return self._reflected(y, grid, by_walls(y[rows[POSITION]], grid)) if grid.walls else y
+
     def _wrapped(self, y: Array, grid: Grid) -> Array:
-        """y with positions in the box, and whole turns."""
+        """y with positions within the box where it is periodic, and whole turns."""
         rows = self.rows(grid.dimensions)
         x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
         lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
         over = jnp.floor(x / lengths)
-        x = x - over * lengths
+        inside = x - over * lengths
         # a tiny negative x comes out as the length itself
-        x, over = jnp.where(x >= lengths, 0, x), over + (x >= lengths)
-        return y.at[rows[POSITION]].set(x).at[rows[TURNS]].set(turns + over)
+        inside, over = jnp.where(inside >= lengths, 0, inside), over + (inside >= lengths)
+        if grid.walls:
+            goes_on = np.array(grid.periodic)[:, None]
+            inside, over = jnp.where(goes_on, inside, x), over * goes_on
+        return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
+
+    def _reflected(self, y: Array, grid: Grid, found: Reflection) -> Array:
+        """y after reflections, which are counted."""
+        d = grid.dimensions
+        particle = {**self.particle(y, d), POSITION: found.position}
+        changed = {**particle, **self.reflected(particle, found.normal, found.surface)}
+        counted = jnp.round(y[-1]) + found.count
+        is_turned = found.count % 2 == 1
+        held = {name: jnp.where(is_turned, changed[name], own) for name, own in particle.items()}
+        return self.together(held, y, d).at[-1].set(counted)
 
 
 def particles_of(equation: Any) -> dict[str, Particles]:

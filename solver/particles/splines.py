@@ -12,13 +12,16 @@ Source: van Hinsberg, Thije Boonkkamp, Toschi & Clercx, SIAM J. Sci. Comput. 34 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from solver.grid import Grid
+from solver.particles.knots import cells, knot_slopes, knot_weights
 
-ORDERS = (4, 6, 8)
+ORDERS = (4, 6, 8, "spectral")  # the last one without splines: by the sum over all modes
 
 
 def spline_weights(f: Float[Array, " n"], order: int) -> Float[Array, "m n"]:
@@ -54,7 +57,7 @@ def first_point(cells: Float[Array, " n"], order: int) -> tuple[Array, Array]:
 
 
 def prefilter(grid: Grid, order: int) -> Array:
-    """1/Π_d sinc^m(k_d h_d/2) at each mode of a grid, by which coefficients are multiplied; broadcasts against them."""
+    """1/Π_d sinc^m(k_d h_d/2) at each mode of a periodic grid, by which coefficients are multiplied; broadcasts."""
     response = np.ones([1] * grid.dimensions)
     for axis, n in enumerate(grid.mode_numbers()):
         response = response * np.sinc(np.asarray(n) / grid.layout.points[axis]) ** order
@@ -65,3 +68,83 @@ def spline_error(kh: float, order: int) -> float:
     """Relative error of one wave in one direction, kh its wavenumber times the spacing."""
     images = kh + 2 * np.pi * np.array([j for j in range(-50, 51) if j])
     return float(np.sqrt(np.sum(np.abs(kh / images) ** (2 * order))))
+
+
+# ---- the splines of a direction ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Around:
+    """Splines at equally spaced points around a periodic direction; places are in units of the spacing.
+
+    Args:
+        points: number of points, and of splines.
+        order: order of the splines.
+    """
+
+    points: int
+    order: int
+
+    @property
+    def splines(self) -> int:
+        """Number of splines."""
+        return self.points
+
+    @property
+    def unit(self) -> float:
+        """Number of units of its places in the length of the direction."""
+        return self.points
+
+    def first(self, x: Float[Array, " n"]) -> Array:
+        """Number of the first of the m splines at each place."""
+        # modulo after floor: a position that was rounded up to the end of the box is in cell 0
+        return first_point(x, self.order)[0] % self.points
+
+    def weights(self, x: Float[Array, " n"], first: Array) -> Array:
+        """The m splines at each place `(m, n)`."""
+        return spline_weights(first_point(x, self.order)[1], self.order)
+
+    def slopes(self, x: Float[Array, " n"], first: Array) -> Array:
+        """Their derivatives per unit."""
+        return spline_slopes(first_point(x, self.order)[1], self.order)
+
+
+@dataclass(frozen=True)
+class Across:
+    """Splines from wall to wall; places are heights from 0 to 1, and places beyond a wall count as the wall's.
+
+    Args:
+        points: number of Gauss–Legendre points.
+        order: order of the splines.
+    """
+
+    points: int
+    order: int
+
+    @property
+    def splines(self) -> int:
+        """Number of splines."""
+        return self.points + 2
+
+    @property
+    def unit(self) -> float:
+        """Number of units of its places in the length of the direction."""
+        return 1
+
+    def first(self, x: Float[Array, " n"]) -> Array:
+        """Number of the first of the m splines at each place."""
+        return cells(jnp.clip(x, 0, 1), self.points, self.order)
+
+    def weights(self, x: Float[Array, " n"], first: Array) -> Array:
+        """The m splines at each place `(m, n)`."""
+        return knot_weights(jnp.clip(x, 0, 1), first, self.points, self.order)
+
+    def slopes(self, x: Float[Array, " n"], first: Array) -> Array:
+        """Their derivatives per unit."""
+        return knot_slopes(jnp.clip(x, 0, 1), first, self.points, self.order)
+
+
+def axes_of(grid: Grid, order: int) -> tuple[Around | Across, ...]:
+    """The splines of each direction of a grid."""
+    points = grid.layout.points
+    return tuple((Around if goes_on else Across)(n, order) for n, goes_on in zip(points, grid.periodic, strict=True))

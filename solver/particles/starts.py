@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 from solver.grid import Grid
 from solver.operators import normal, random_key, uniform
+from solver.particles.reflection import bodies_of, in_bodies
 
 
 def check_start(particles: Any, grid: Grid) -> None:
@@ -29,6 +30,8 @@ def check_start(particles: Any, grid: Grid) -> None:
         raise ValueError(f"{named}: a lattice of {particles.count} in {d} dimensions; n^{d} are needed, such as {n**d}")
     elif particles.start == "pairs" and particles.count % 2:
         raise ValueError(f"{named}: pairs of {particles.count} particles; an even number is needed")
+    elif particles.start == "pairs" and grid.walls and particles.distance > (half := grid.box.lengths[-1] / 2):
+        raise ValueError(f"{named}: distance = {particles.distance:g} between walls; {half:g} or less is needed")
 
 
 def _check_places(named: str, places: Any, grid: Grid) -> None:
@@ -39,7 +42,8 @@ def _check_places(named: str, places: Any, grid: Grid) -> None:
     if isinstance(places, jax.core.Tracer):
         return
     given = np.asarray(places)
-    outside = np.flatnonzero(~((given >= 0) & (given < grid.box.lengths)).all(axis=1))
+    is_end = ~np.array(grid.periodic) & (given == grid.box.lengths)  # a wall belongs to the box
+    outside = np.flatnonzero(~((given >= 0) & ((given < grid.box.lengths) | is_end)).all(axis=1))
     if len(outside):
         where = ", ".join(f"{x:g}" for x in given[outside[0]])
         box = " × ".join(f"{length:g}" for length in grid.box.lengths)
@@ -49,18 +53,19 @@ def _check_places(named: str, places: Any, grid: Grid) -> None:
         )
 
 
-def positions_at_start(particles: Any, grid: Grid, length: int) -> Array:
+def positions_at_start(particles: Any, equation: Any, length: int) -> Array:
     """Positions `(direction, length)`: of the particles, and zeros up to the length that the devices divide."""
+    grid = equation.grid
     if particles.count is None:
         given = jnp.asarray(particles.places if particles.path is None else positions_in(particles.path), grid.dtype)
         return jnp.pad(given.T, [(0, 0), (0, length - len(given))])
     number = jnp.arange(length)
-    x = DRAWN[particles.start](particles, grid, number)
+    x = DRAWN[particles.start](particles, equation, number)
     return jnp.where(number < particles.count, x, 0).astype(grid.dtype)
 
 
-def _uniform(particles: Any, grid: Grid, number: Array) -> Array:
-    return _drawn(random_key(particles.seed), grid, len(number))
+def _uniform(particles: Any, equation: Any, number: Array) -> Array:
+    return _drawn(random_key(particles.seed), equation, len(number))
 
 
 def _side(count: int, dimensions: int) -> int:
@@ -68,27 +73,40 @@ def _side(count: int, dimensions: int) -> int:
     return max(1, round(count ** (1 / dimensions)))
 
 
-def _lattice(particles: Any, grid: Grid, number: Array) -> Array:
-    d = grid.dimensions
+def _lattice(particles: Any, equation: Any, number: Array) -> Array:
+    grid, d = equation.grid, equation.grid.dimensions
     n = _side(particles.count, d)
     digits = [(number // n ** (d - 1 - axis)) % n for axis in range(d)]
     return jnp.stack([(digit + 0.5) * (length / n) for digit, length in zip(digits, grid.box.lengths, strict=True)])
 
 
-def _pairs(particles: Any, grid: Grid, number: Array) -> Array:
-    key = random_key(particles.seed)
-    first = _drawn(key, grid, len(number))[:, number // 2]
+def _pairs(particles: Any, equation: Any, number: Array) -> Array:
+    grid, key = equation.grid, random_key(particles.seed)
+    first = _drawn(key, equation, len(number))[:, number // 2]
     keys = [jax.random.fold_in(key, 100 + axis) for axis in range(grid.dimensions)]
     direction = jnp.stack([normal(k, (len(number),), grid.dtype) for k in keys])[:, number // 2]
-    direction = direction / jnp.sqrt(jnp.sum(direction**2, axis=0))
-    return first + particles.distance * direction * (number % 2)
+    apart = particles.distance * direction / jnp.sqrt(jnp.sum(direction**2, axis=0))
+    if grid.walls:  # a second one that would be beyond a wall is on the other side of the first
+        end = first[-1] + apart[-1]
+        apart = apart.at[-1].multiply(jnp.where((end < 0) | (end > grid.box.lengths[-1]), -1, 1))
+    return first + apart * (number % 2)
 
 
 DRAWN = {"uniform": _uniform, "lattice": _lattice, "pairs": _pairs}
 STARTS = (*DRAWN, "file")
+DRAWN_ANEW = 16  # times, after which one in 65 000 is left in bodies that take half of the box
 
 
-def _drawn(key: Array, grid: Grid, length: int) -> Array:
+def _drawn(key: Array, equation: Any, length: int) -> Array:
+    """Anywhere in the fluid: positions in bodies are drawn anew, as often as is likely to suffice."""
+    x = _anywhere(key, equation.grid, length)
+    for again in range(DRAWN_ANEW if bodies_of(equation) else 0):
+        other = _anywhere(jax.random.fold_in(key, 200 + again), equation.grid, length)
+        x = jnp.where(in_bodies(x, equation, 0.0), other, x)
+    return x
+
+
+def _anywhere(key: Array, grid: Grid, length: int) -> Array:
     """Anywhere in the box: a direction at a time, so that a particle's numbers do not depend on how many there are."""
     keys = [jax.random.fold_in(key, axis) for axis in range(grid.dimensions)]
     return jnp.stack([uniform(k, (length,), grid.dtype) * side for k, side in zip(keys, grid.box.lengths, strict=True)])

@@ -19,7 +19,9 @@ from solver.dynamics.budget import with_budget
 from solver.fft import Call, transforms_in
 from solver.grid import Grid
 from solver.outputs.output import Output
+from solver.particles.particles import particles_of
 from solver.plan.of_run import bytes_on_one, place
+from solver.plan.particle_exchanges import Exchange, exchanges_in
 from solver.simulation.analysis_by_thread import MAX_BEHIND
 from solver.static import opened, sealed
 from solver.steppers import State, Stepper
@@ -31,7 +33,8 @@ class Estimate:
 
     `transforms` counts transforms of one component, by True for forward and False for inverse; `complex_transforms` are
     transforms of complex fields, both ways. `exchange_precision` is the precision of sent numbers, as
-    `Method.precision` has it.
+    `Method.precision` has it. `particle_exchanges` counts the exchanges of particles by kind, in one round for each
+    evaluation, and `particle_bytes` what they send in all.
     """
 
     slabs: int
@@ -50,12 +53,15 @@ class Estimate:
     state_bytes: int
     peak_bytes: int
     advice: str
+    particle_exchanges: dict[str, int]
+    particle_bytes: int
 
 
 def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Estimate:
     """The estimate of one step of fixed size; `state` may hold shapes alone."""
     grid, modes = equation.grid, equation.space(equation.first_field).modes
-    calls = transforms_in_step(equation, stepper, state)
+    traced = _trace_of_step(equation, stepper, state)
+    calls, of_particles = transforms_in(traced), _exchanges_of_particles(equation, traced)
     counts: Counter[bool] = Counter()
     layout = grid.layout
     of_one = layout.retained[-1] if layout.walls else 1  # transforms along the walls for one of a scalar
@@ -81,11 +87,24 @@ def make_estimate(equation: AnyEquation, stepper: Stepper, state: State) -> Esti
         state_bytes=state_bytes,
         peak_bytes=_peak_bytes(equation, stepper, state, calls) // layout.devices + further,
         advice=_advice(grid),
+        particle_exchanges=dict(Counter(exchange.kind for exchange in of_particles)),
+        particle_bytes=sum(exchange.sent for exchange in of_particles) * layout.devices,
     )
 
 
 def transforms_in_step(equation: AnyEquation, stepper: Stepper, state: State) -> list[Call]:
     """Every distributed transform that one step calls for."""
+    return transforms_in(_trace_of_step(equation, stepper, state))
+
+
+def _exchanges_of_particles(equation: AnyEquation, traced: Any) -> list[Exchange]:
+    """Exchanges of particles between devices in a step; none on one device."""
+    if equation.grid.layout.devices == 1 or not particles_of(equation):
+        return []
+    return exchanges_in(traced)
+
+
+def _trace_of_step(equation: AnyEquation, stepper: Stepper, state: State) -> Any:
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
 
     def step(equation: Any, state: Any, dt: Any) -> Any:
@@ -93,7 +112,7 @@ def transforms_in_step(equation: AnyEquation, stepper: Stepper, state: State) ->
         fields = with_budget(state.field, state.budget)
         return stepper.step(driven, fields, state.history, dt, dt, stepper.coefficients(driven, dt))
 
-    return transforms_in(jax.make_jaxpr(step)(sealed(equation), state, dt))
+    return jax.make_jaxpr(step)(sealed(equation), state, dt)
 
 
 def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: list[Call]) -> int:

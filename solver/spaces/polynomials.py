@@ -195,20 +195,29 @@ class PolynomialSpace(Space):
         levels, half = jnp.moveaxis(u, -1, 1), u.shape[-1] // 2
         return self.of_halves(levels[:, half:], jnp.flip(levels, 1)[:, half:])
 
-    def at_points(self, c: Array) -> Array:
-        """Values at the points of polynomials. One exchange."""
-        upper, lower = self.at_halves(c)
+    def at_points(self, c: Array, halves: Any = None) -> Array:
+        """Values at the points of polynomials. One exchange.
+
+        Args:
+            c: polynomials.
+            halves: other values of P_n than those at the points, as `Polynomials.halves` has them.
+        """
+        upper, lower = self.at_halves(c, halves)
         levels = jnp.concatenate([jnp.flip(lower[self.grid.shape[-1] % 2 :], 0), upper])
         return jnp.moveaxis(levels, 0, -1)
 
-    def at_halves(self, c: Array) -> tuple[Array, Array]:
+    def at_halves(self, c: Array, halves: Any = None) -> tuple[Array, Array]:
         """Values at the points of the upper half and at their mirrors in the lower one, `(half, component, …)`.
 
         Both begin in the middle. No value is moved in memory. One exchange.
         """
         levels = jnp.moveaxis(c, -1, 0)
         odd = jnp.pad(levels[1::2], [(0, len(levels) % 2)] + [(0, 0)] * (c.ndim - 1))
-        even, odd = map(_times_levels, self.polynomials.halves, self._points_along_walls(levels[0::2], odd))
+        even, odd = map(
+            _times_levels,
+            self.polynomials.halves if halves is None else halves,
+            self._points_along_walls(levels[0::2], odd),
+        )
         return even + odd, even - odd
 
     def of_halves(self, upper: Sequence[Array] | Array, lower: Sequence[Array] | Array) -> Array:
@@ -263,14 +272,14 @@ class PolynomialSpace(Space):
         return [*self.wavenumbers(), None]
 
     def gradient(self, u_hat: Array) -> Array:
-        slopes = self._slopes_of(self.series(u_hat))
+        slopes = self.slopes_of(self.series(u_hat))
         u = self.at_points(slopes.reshape(-1, *slopes.shape[2:]))
         return u.reshape(*slopes.shape[:2], *u.shape[1:])
 
     def curl(self, u_hat: Array) -> Array:
-        return self.at_points(vorticity(self._slopes_of(self.series(u_hat))))
+        return self.at_points(vorticity(self.slopes_of(self.series(u_hat))))
 
-    def _slopes_of(self, c: Array) -> Array:
+    def slopes_of(self, c: Array) -> Array:
         """∂/∂x_j of polynomials, as polynomials `(j, component, …, n)`."""
         return jnp.stack([*(1j * jnp.asarray(k) * c for k in self.wavenumbers()), self.across(c)])
 

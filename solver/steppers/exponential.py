@@ -65,11 +65,12 @@ class _ETDRK(Stepper):
     """Class attributes: rows, the tableau."""
 
     exact_linear: ClassVar[bool] = True
+    exact_companions: ClassVar[bool] = True
     rows: ClassVar[tuple[Row, ...]]
 
     def coefficients(self, equation: Driven, dt: ArrayLike) -> Prepared:
         """exp(w L dt) for the smallest w (others are powers of it), and w dt Σ_k a_k φ_k(w L dt) by combination."""
-        linear = equation.linear()
+        linear = equation.linear_with_companions()
         operators: dict[str, LinearOperator] = {"exp": linear.exp(self._smallest() * dt)}
         for row in self.rows:
             for over, key in row.grouped:
@@ -89,7 +90,8 @@ class _ETDRK(Stepper):
         evaluated: list[Fields] = []
         for row in self.rows:
             later = (stages[-1], t + node * dt if node else t, len(evaluated))
-            evaluated.append(equation.nonlinear(*later) if evaluated else equation.first_nonlinear())
+            change = equation.nonlinear(*later) if evaluated else equation.first_nonlinear()
+            evaluated.append(equation.without_linear_parts(change, stages[-1]))
             value = stages[row.start]
             for _ in range(round(row.over / self._smallest())):
                 value = coefficients["exp"].apply(value)

@@ -55,6 +55,7 @@ class Stepper(eqx.Module):
         takes: the kind of equation that it can step.
         stable_for: linear parts without growth for which it is stable at any dt: `real`, `complex` (or imaginary).
         exact_linear: True if a step of any size is exact where N = 0.
+        exact_companions: True if it integrates the linear parts of companions exactly, too.
         stages_held: fields that a step holds at once besides the state, for estimates of memory.
         largest_decay: the largest dt times a rate of decay in N for which it is stable; infinite if it is not known.
         error_order: order of the embedded method that estimates the error of a step; None without one.
@@ -66,6 +67,7 @@ class Stepper(eqx.Module):
     takes: ClassVar[Any] = Equation
     stable_for: ClassVar[frozenset[str]] = frozenset({"real", "complex"})
     exact_linear: ClassVar[bool] = False
+    exact_companions: ClassVar[bool] = False
     stages_held: ClassVar[int]
     largest_decay: ClassVar[float] = math.inf
     error_order: ClassVar[int | None] = None
@@ -105,6 +107,12 @@ class Stepper(eqx.Module):
                 f"stepper {self.name} between walls: products have other values and slopes there than the modes, so "
                 "that its error falls slowly with the step and may grow with the number of points: "
                 f"{', '.join(fitting(equation))} can step it"
+            )
+        jumping = _jumping(equation)
+        if jumping and self.keeps_steps():
+            raise TypeError(
+                f"stepper {self.name} continues from earlier steps, which say nothing of {jumping[0]} that a wall or "
+                f"body has turned back: {', '.join(fitting(equation))} can step it"
             )
         for name, forcing in kicking(equation).items():
             if not self.exact_linear:
@@ -150,12 +158,15 @@ class Stepper(eqx.Module):
             ValueError: the message names the longest step that is possible.
         """
         for name, companion in equation.companions_by_name().items():
+            is_linear = companion.linear(equation) is not None
+            if is_linear and self.exact_companions:
+                continue
             rate = companion.fastest_decay(equation)
             if rate > 0 and not isinstance(dt, jax.core.Tracer) and rate * float(dt) > self.largest_decay:
                 steps = f"a step of {float(dt):g}" if np.isfinite(dt) else "steps of any length"
                 raise ValueError(
                     f"{steps} with {name}, which decays within {1 / rate:.4g}: {self.largest_decay / rate:.4g} or "
-                    "less is needed, as step or max_step"
+                    "less is needed, as step or max_step" + (_takes_any_step(equation) if is_linear else "")
                 )
 
     def check_error_estimate(self) -> None:
@@ -168,6 +179,11 @@ class Stepper(eqx.Module):
             modules("solver.steppers")
             fit = sorted({cls.name for cls in _concrete(Stepper) if cls.error_order is not None})
             raise TypeError(f"stepper {self.name} has no error estimate for a tolerance: {', '.join(fit)} have one")
+
+    @classmethod
+    def keeps_steps(cls) -> bool:
+        """True for a multistep method, which continues from earlier steps."""
+        return cls.start is not Stepper.start
 
     def start(self, equation: Any, fields: Fields) -> Any:
         """History at the start of a run."""
@@ -244,11 +260,13 @@ class Stepper(eqx.Module):
     ) -> Any:
         """The fields that a method gives, after the sum of the budget over devices, the kicks and the constraints.
 
-        Where a companion is moved back after the step, so is what the history holds of it.
+        Where a companion is moved before or after the step, so is what the history holds of it.
         """
         fields, history = split_by_device((fields, history), equation.grid.layout.devices)
         start = fields
         fields = equation.before_step(fields, t, dt)
+        kicked = {name: start[name] - y for name, y in fields.items() if y is not start[name]}
+        history = self.counted_from(history, kicked) if kicked else history
         equation = equation.starting(fields, t)
         fields, history, *error = added_up(method(equation, fields, history, t, dt, coefficients))
         fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
@@ -267,7 +285,20 @@ def fitting(equation: AnyEquation) -> list[str]:
     spectrum = spectrum_of(equation)
     stable = (cls for cls in fitting_classes(equation) if spectrum is None or spectrum in cls.stable_for)
     fit = (cls for cls in stable if cls.for_walls or not equation.grid.walls)
+    fit = (cls for cls in fit if not (cls.keeps_steps() and _jumping(equation)))
     return sorted({cls.name for cls in fit if cls.exact_linear or not kicking(equation)})
+
+
+def _jumping(equation: AnyEquation) -> list[str]:
+    """Names of the companions that a step may turn back."""
+    return [name for name, companion in equation.companions_by_name().items() if companion.jumps(equation)]
+
+
+def _takes_any_step(equation: AnyEquation) -> str:
+    """Advice to take a stepper that is exact in the linear parts of companions."""
+    fit = set(fitting(equation))
+    exact = sorted(cls.name for cls in fitting_classes(equation) if cls.exact_companions and cls.name in fit)
+    return f"; {', '.join(exact)} take any step" if exact else ""
 
 
 def fitting_classes(equation: AnyEquation) -> list[type[Stepper]]:

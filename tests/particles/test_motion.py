@@ -151,6 +151,19 @@ def test_brownian_particles_diffuse_by_number_and_step():
 
 
 @pytest.mark.slow
+def test_random_displacements_are_not_extrapolated_by_multistep_methods():
+    """What a kick before a step adds is no velocity: the variance in fluid at rest is 2κt, as of one-step methods."""
+    method, kappa = sw.steppers.SBDF2(), 0.3
+    grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
+    dust = sw.particles.Brownian(order=4, count=4001, diffusivity=kappa)
+    flow = sw.equations.Vorticity(grid, particles={"dust": dust})
+    start = sw.initial_state(flow, method, jnp.zeros((8, 8)), seed=5)
+    end = sw.integrate(flow, method, start, step=0.05, steps=10)
+    variance = np.mean((places(flow, end) - places(flow, start)) ** 2)
+    assert variance == pytest.approx(2 * kappa * 0.5, rel=4 * np.sqrt(2 / 8002))
+
+
+@pytest.mark.slow
 def test_they_begin_at_their_release():
     stepper = sw.steppers.SBDF2()
     flow, state = carried(stepper, sw.particles.Tracers(places=STARTS, order=8, release=1.0))
@@ -189,7 +202,7 @@ def test_gradients_of_a_place_against_differences(devices):
     [
         (lambda: sw.particles.Tracers(), "particles tracer with no count: one of count, path and places is needed"),
         (lambda: sw.particles.Tracers(count=0), "count = 0; one or more is needed"),
-        (lambda: sw.particles.Tracers(count=4, order=5), "order = 5; one of 4, 6, 8 is needed"),
+        (lambda: sw.particles.Tracers(count=4, order=5), "order = 5; one of 4, 6, 8, spectral is needed"),
         (lambda: sw.particles.Tracers(count=4, start="pairs"), "a positive distance is needed with start = 'pairs'"),
         (lambda: sw.particles.Tracers(count=4, start="file"), "a path is needed with start = 'file'"),
         (lambda: sw.particles.Tracers(path="no.npy", start="file").number(), "no.npy: there is no such file"),
