@@ -10,7 +10,7 @@ from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
 from solver.io import SERIES, RunDirectory, list_snapshots, read_slices
-from solver.reading.datasets import particles_dataset, records_dataset, series_dataset, snapshots_dataset
+from solver.reading.datasets import records_dataset, series_dataset, snapshots_dataset
 from solver.reading.optional import needed
 from solver.reading.outcome import RunStatus, refuse_ensemble, run_status
 
@@ -62,7 +62,7 @@ class OpenRun:
         tracks = directory.particles.name
         self.particles: Mapping[str, Any] = _Datasets(
             lambda: directory.store.names(tracks),
-            lambda name: particles_dataset(directory.store.rows(name, tracks)),
+            lambda name: records_dataset(directory.store.rows(name, tracks)),
             f"{directory.path}: the run wrote no particles",
             lambda datasets: f"particles in {directory.path}: {', '.join(datasets) or 'none'}",
         )
