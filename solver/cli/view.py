@@ -24,6 +24,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 def add_view(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose and style slices."""
     add_choice(parser)
+    parser.add_argument("--no-particles", dest="particles", action="store_false", help="draw no particles over slices")
     parser.add_argument("--dark", action="store_true", help="light on a dark page")
 
 
@@ -33,7 +34,7 @@ def view_of(options: argparse.Namespace) -> View:
     Raises:
         ValueError: the plane or format is unknown.
     """
-    names = ("field", "component", "plane", "at", "time", "compensate", "dark", "format")
+    names = ("field", "component", "plane", "at", "time", "compensate", "particles", "dark", "format")
     return View(**{name: getattr(options, name) for name in names if hasattr(options, name)})
 
 

@@ -5,6 +5,10 @@ import pytest
 
 import solver as sw
 from solver.cli.main import main
+from solver.io import Snapshot, list_snapshots, read_snapshot
+from solver.pictures import View, particle_dots
+from solver.pictures.drawn_slices import figure_of
+from solver.pictures.film import frames
 
 HEAD = """
 [grid]
@@ -91,7 +95,8 @@ def tracks(folder):
 @pytest.mark.slow
 def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
     whole, run = tmp_path / "whole", tmp_path / "run"
-    assert main(["run", str(run_file), f"output.directory={whole}"]) == 0
+    words = [f"output.directory={whole}", "output.snapshots.every_steps=4"]
+    assert main(["run", str(run_file), *words]) == 0
     assert main(["run", str(run_file), f"output.directory={run}", "time.end=0.2"]) == 0
     assert main(["resume", str(run), "time.end=0.4"]) == 0
     assert set(tracks(whole)) == {"drops", "dust"}
@@ -110,6 +115,36 @@ def test_a_run_is_resumed_to_the_bit_drawn_and_read(run_file, tmp_path):
     assert {path.name for path in (whole / "figures").glob("particles-*.png")} == {
         f"particles-{name}.png" for name in ("drops", "dust")
     }
+    check_dots(whole)
+
+
+def check_dots(folder):
+    """Particles over the field, at the time of each snapshot, and in each frame of a film."""
+    paths = list_snapshots(folder / "snapshots")
+    figure = figure_of(read_snapshot(paths[-1]), View())
+    for name, one in tracks(folder).items():
+        (line,) = (line for line in figure.axes[0].lines if line.get_label() == name)
+        x = one.position.isel(t=-1).values % (2 * np.pi)
+        np.testing.assert_allclose(np.transpose(line.get_data()), x, rtol=0, atol=1e-12)
+    assert not figure_of(read_snapshot(paths[-1]), View(particles=False)).axes[0].lines
+    shown, hidden = (list(frames(paths[::2], View(particles=given))) for given in (True, False))
+    dots = [np.any(a != b, axis=2) for a, b in zip(shown, hidden, strict=True)]
+    assert len(dots) == 2
+    assert (dots[0] != dots[1]).any()
+
+
+def test_particles_near_a_plane_are_drawn_in_three_dimensions(monkeypatch, tmp_path):
+    """Within a spacing of it, through the sides of the box; none of another step, and none over mean fields."""
+    axes = {name: np.arange(8) * (2.0 / 8) for name in "xyz"}
+    x = np.array([[0.1, 0.2, 2.1], [-0.1, 0.3, 0.24], [0.5, 0.4, 0.26], [0.6, 0.5, 1.8]])
+    monkeypatch.setattr(particle_dots, "_tracks", lambda folder: {"dust": (np.array([3, 5]), np.stack([x + 1, x]))})
+    given = {"t": 0.0, "title": "", "axes": axes, "variables": {}}
+    snapshot = Snapshot(tmp_path / "snapshots" / "step-00000005.h5", step=5, **given)
+    found = particle_dots.dots_in(snapshot, ("x", "y"), 0.0)["dust"]
+    np.testing.assert_allclose(found.T, [[0.1, 0.2], [1.9, 0.3], [0.6, 0.5]])
+    assert particle_dots.dots_in(Snapshot(snapshot.path, step=4, **given), ("x", "y"), 0.0) == {}
+    means = Snapshot(snapshot.path, step=5, window={"since": 0.0}, **given)
+    assert particle_dots.dots_in(means, ("x", "y"), 0.0) == {}
 
 
 @pytest.mark.slow
