@@ -19,12 +19,12 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         "--plane", metavar="|".join(PLANES), help="in 3-D (xz of a stratified flow or between walls, or xy)"
     )
     parser.add_argument("--at", type=position, metavar="VALUE", help="position on the third axis (a fifth along)")
+    parser.add_argument("--no-particles", dest="particles", action="store_false", help="draw no particles over slices")
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose and style slices."""
     add_choice(parser)
-    parser.add_argument("--no-particles", dest="particles", action="store_false", help="draw no particles over slices")
     parser.add_argument("--dark", action="store_true", help="light on a dark page")
 
 

@@ -101,6 +101,11 @@ def add_lags(
     return {**added, "origin": place} if closes else added
 
 
+def trace_lags(equation: AnyEquation, name: str, fields: Fields) -> Any:
+    """The program that finds where the particles of a name are and how fast; `fields` may hold only shapes."""
+    return _place.trace(equation, name, fields)
+
+
 def _with(
     equation: AnyEquation, name: str, sums: Mapping[str, Any], place: Array, lag: float, sample: int
 ) -> dict[str, Any]:

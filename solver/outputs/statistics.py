@@ -47,7 +47,15 @@ from solver.outputs.field_sums import (
     units_of,
 )
 from solver.outputs.output import Output, Run
-from solver.outputs.particle_lags import add_lags, first_lags, layout_of_lags, next_lags, no_lags, storage_of_lags
+from solver.outputs.particle_lags import (
+    add_lags,
+    first_lags,
+    layout_of_lags,
+    next_lags,
+    no_lags,
+    storage_of_lags,
+    trace_lags,
+)
 from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of, refuse_damaged
 from solver.particles.particles import particles_of
 from solver.pictures import View
@@ -181,11 +189,12 @@ class Statistics(Output):
             )
 
     def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
+        of_particles = {f"statistics of {name}": trace_lags(equation, name, state.field) for name in self.of_particles}
         if not self.fields:
-            return {}
+            return of_particles
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
-        return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
+        return of_particles | {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
 
     def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         rows = sum(bytes_of_row(layout) for layout in self._layouts(equation).values())

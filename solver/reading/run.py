@@ -47,7 +47,8 @@ class OpenRun:
         records: datasets of all NAME.h5 with arrays against time, by NAME.
         particles: datasets of all particles/NAME.h5, by NAME: `position` `(t, particle, direction)`, unwrapped, and
             what was recorded there.
-        statistics: datasets of all statistics/NAME.h5, by NAME; `fields` has the mean fields, read lazily as snapshots.
+        statistics: datasets of all statistics/NAME.h5, by NAME; `particles-NAME` has averages over the particles of a
+            NAME, `fields` the mean fields, read lazily as snapshots.
     """
 
     def __init__(self, directory: RunDirectory, config: dict[str, Any]) -> None:
