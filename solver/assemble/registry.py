@@ -64,7 +64,7 @@ class Registry:
         """The entry of an equation that is given as text."""
         from solver.assemble.written import written_entry  # works with numbers, which other names do not need
 
-        return written_entry(section, *self._functions(section.functions))
+        return written_entry(section, *self.functions(section.functions, "equation.functions"))
 
     def steppers_of(self, equation: Entry) -> list[str]:
         """Names of the steppers that take an equation."""
@@ -80,14 +80,22 @@ class Registry:
                 f"{place} is not imported here: it is no copy that the run made of a Python file of its own"
             )
 
-    def _functions(self, named: Mapping[str, str]) -> tuple[dict[str, Callable[..., Any]], Source | None]:
-        """Functions of the user's by name, from `file.py:function` or `package.module:function`; and the file."""
+    def functions(self, named: Mapping[str, str], key: str) -> tuple[dict[str, Callable[..., Any]], Source | None]:
+        """Functions of the user's by name, from `file.py:function` or `package.module:function`; and the file.
+
+        Args:
+            named: place of each function.
+            key: key of the run file, for messages.
+
+        Raises:
+            ConfigError: a place that has no such function, or several files.
+        """
         functions: dict[str, Callable[..., Any]] = {}
         sources: dict[Path, Source] = {}
         for name, where in named.items():
             place, _, function = where.rpartition(":")
             if not place or not function:
-                raise ConfigError(f"equation.functions.{name} = {where!r}: 'file.py:function' is needed")
+                raise ConfigError(f"{key}.{name} = {where!r}: 'file.py:function' is needed")
             self._refuse_others(place)
             self.prepare()
             from solver.assemble import classes
@@ -96,7 +104,7 @@ class Registry:
             functions[name], source = classes.function_of(self.folder / place if is_file else place, function)
             sources |= {} if source is None else {source.path: source}
         if len(sources) > 1:
-            raise ConfigError(f"equation.functions: of {' and '.join(map(str, sources))}; all of one file are needed")
+            raise ConfigError(f"{key}: of {' and '.join(map(str, sources))}; all of one file are needed")
         return functions, next(iter(sources.values()), None)
 
     def _from_elsewhere(self, kind: str, place: str, class_name: str) -> Entry:

@@ -19,6 +19,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         "--plane", metavar="|".join(PLANES), help="in 3-D (xz of a stratified flow or between walls, or xy)"
     )
     parser.add_argument("--at", type=position, metavar="VALUE", help="position on the third axis (a fifth along)")
+    parser.add_argument("--no-particles", dest="particles", action="store_false", help="draw no particles over slices")
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def view_of(options: argparse.Namespace) -> View:
     Raises:
         ValueError: the plane or format is unknown.
     """
-    names = ("field", "component", "plane", "at", "time", "compensate", "dark", "format")
+    names = ("field", "component", "plane", "at", "time", "compensate", "particles", "dark", "format")
     return View(**{name: getattr(options, name) for name in names if hasattr(options, name)})
 
 

@@ -104,3 +104,6 @@ class Schema(Protocol):
 
     def written(self, section: WrittenEquation) -> Entry:
         """The class of an equation that is given as text. Raises ConfigError for other equations."""
+
+    def functions(self, named: Mapping[str, str], key: str) -> tuple[dict[str, Callable[..., Any]], Source | None]:
+        """Functions of the user's by name, from `file.py:function`, and the file. Raises ConfigError without them."""

@@ -8,7 +8,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,9 @@ def _is_array(hint: Any) -> bool:
 
 
 def _union(options: Sequence[Any]) -> Any:
-    """A union of types. An array counts as a list if the union has a list type, otherwise as a number."""
+    """A union of types. An array counts as a list if the union has a list type, otherwise as a number; functions, which
+    a run file names, are left out."""
+    options = [option for option in options if typing.get_origin(option) is not Callable]
     inner = list(dict.fromkeys(float if _is_array(option) else in_run_file(option) for option in options))
     takes_arrays = any(_is_array(option) for option in options)
     has_list = any(typing.get_origin(option) is typing.Annotated for option in inner)

@@ -29,6 +29,8 @@ class Named:
     parameters: dict[str, Any]
     entry: Entry = field(compare=False, repr=False)
     key: str = field(default="name", compare=False, repr=False)  # of the name in its table; empty if none stands there
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False, repr=False)
+    of_functions: Source | None = field(default=None, compare=False, repr=False)  # the user's file that has them
 
     @property
     def cls(self) -> Any:
@@ -42,7 +44,7 @@ class Named:
 
     def make(self, *arguments: Any, **also: Any) -> Any:
         """An object of the class."""
-        return self.cls(*arguments, **self.entry.arguments(self.parameters), **also)
+        return self.cls(*arguments, **{**self.entry.arguments(self.parameters), **self.functions}, **also)
 
     @property
     def described(self) -> str:
@@ -124,7 +126,8 @@ class Config:
     @property
     def sources(self) -> list[Source]:
         """Users' files that the run needs."""
-        files = {named.source.copy_name: named.source for named in self.named if named.source is not None}
+        given = [source for named in self.named for source in (named.source, named.of_functions) if source is not None]
+        files = {source.copy_name: source for source in given}
         return [files[name] for name in sorted(files)]
 
     @property

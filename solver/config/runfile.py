@@ -248,8 +248,19 @@ def _particles(table: Mapping[str, Any], schema: Schema) -> dict[str, Named]:
             close = nearest(unknown[0], [*entry.parameters, "kind"])
             raise ConfigError(f"{path}.{unknown[0]}: unknown key of tracers{close}; for other particles kind is needed")
         named = _named({key: value for key, value in one.items() if key != "kind"}, entry, path)
-        found[name] = replace(named, parameters=_with_checksum(named.parameters, entry), key="kind")
+        named = replace(named, parameters=_with_checksum(named.parameters, entry), key="kind")
+        found[name] = _with_own_start(named, schema, f"{path}.start")
     return found
+
+
+def _with_own_start(named: Named, schema: Schema, key: str) -> Named:
+    """Particles with the function that gives their start, where it is of the user's: `my.py:start`."""
+    where = named.parameters.get("start", "")
+    if ":" not in where:
+        return named
+    functions, source = schema.functions({"start": where}, key)
+    copied = where if source is None else f"{source.copy_name}:{where.rpartition(':')[2]}"
+    return replace(named, parameters={**named.parameters, "start": copied}, functions=functions, of_functions=source)
 
 
 def _with_checksum(parameters: dict[str, Any], entry: Entry) -> dict[str, Any]:

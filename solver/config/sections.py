@@ -305,7 +305,12 @@ class DevicesSection(Section):
 class RandomSection(Section):
     """`[random]`."""
 
-    seed: int = Field(0, ge=0, lt=2**63, description="seed of all random numbers in the run")
+    seed: int = Field(
+        0,
+        ge=0,
+        lt=2**63,
+        description="seed of all random numbers but starts of particles and places of bodies",
+    )
 
 
 Names = Annotated[dict[str, str], "a table of texts by name"]

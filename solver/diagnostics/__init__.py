@@ -66,6 +66,11 @@ from solver.diagnostics.scales import (
     longitudinal_gradients as longitudinal_gradients,
     smallest_eddies as smallest_eddies,
 )
+from solver.diagnostics.scattered import (
+    count_by_index as count_by_index,
+    counts_in_boxes as counts_in_boxes,
+    particle_density as particle_density,
+)
 from solver.diagnostics.spectra import (
     mean_product as mean_product,
     mean_square as mean_square,

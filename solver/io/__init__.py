@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     )
     from solver.io.state_transfer import fetch_state as fetch_state, offer_state as offer_state
     from solver.io.vtkhdf import series_path as series_path, update_series as update_series
+    from solver.io.vtkhdf_particles import write_particles_vtkhdf as write_particles_vtkhdf
     from solver.io.writer import (
         Job as Job,
         Writer as Writer,

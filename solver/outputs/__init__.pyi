@@ -11,6 +11,8 @@ from solver.outputs.line_spectra import PlaneSpectra as PlaneSpectra
 from solver.outputs.modes import Modes as Modes
 from solver.outputs.output import Output as Output
 from solver.outputs.output import Run as Run
+from solver.outputs.particle_counts import ParticleCounts as ParticleCounts
+from solver.outputs.particle_pdfs import ParticlePDFs as ParticlePDFs
 from solver.outputs.particles import ParticleTracks as ParticleTracks
 from solver.outputs.pdfs import PDFs as PDFs
 from solver.outputs.points import Points as Points

@@ -17,7 +17,7 @@ from solver.cluster import is_first
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.changes import Changes
 from solver.dynamics.compiled import compiled
-from solver.io import Axis, Column, RecordsLayout, Row, Rows, RunDirectory, make_folder
+from solver.io import Axis, Column, RecordsLayout, Row, Rows, RunDirectory, make_folder, write_particles_vtkhdf
 from solver.operators import Fields
 from solver.outputs.output import Output, Run
 from solver.outputs.records import bytes_of_row, check_continues
@@ -41,9 +41,12 @@ class ParticleTracks(Output):
     Args:
         record: quantities of the flow at the particles: names of fields, `velocity`, `vorticity`, `acceleration` (Du/Dt
             of the fluid), `gradient`; a quantity that the particles have of their own is called `fluid_velocity`.
+        paraview: True for particles/NAME.hdf, too: all rows in single precision, with positions put back into the box,
+            as points in time for ParaView 5.12 and later. It is written anew at each checkpoint.
     """
 
     record: tuple[str, ...] = ()
+    paraview: bool = False
 
     name: ClassVar[str] = "particles"
 
@@ -103,8 +106,13 @@ class ParticleTracks(Output):
             check_continues(_file(run.directory, name), self.layout(run.equation, name), f"particles with {name}")
 
     def flush(self, run: Run) -> None:
+        lengths = run.equation.grid.box.lengths
         for file in _files(run.directory):
             file.flush()
+            table = file.table() if self.paraview else None
+            if table is not None:
+                make_folder(run.directory.particles)
+                write_particles_vtkhdf(_for_paraview(run.directory, file), table, lengths)
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:
@@ -114,6 +122,7 @@ class ParticleTracks(Output):
     def drop_after(cls, directory: RunDirectory, step: int) -> None:
         for file in _files(directory):
             file.drop_after(step)
+            _for_paraview(directory, file).unlink(missing_ok=True)  # made anew at the next checkpoint
 
     @classmethod
     def verify(cls, directory: RunDirectory) -> dict[Path, list[str]]:
@@ -189,6 +198,10 @@ def _axes(shape: tuple[int, ...], d: int, axes: dict[str, Axis]) -> tuple[str, .
 
 def _file(directory: RunDirectory, name: str) -> Rows:
     return directory.store.rows(name, directory.particles.name)
+
+
+def _for_paraview(directory: RunDirectory, file: Rows) -> Path:
+    return directory.particles / f"{file.path.stem}.hdf"
 
 
 def _files(directory: RunDirectory) -> Iterator[Rows]:

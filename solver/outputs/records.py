@@ -18,6 +18,7 @@ from jaxtyping import Array
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.changes import Changes
 from solver.dynamics.compiled import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields
@@ -26,8 +27,35 @@ from solver.pictures import Recorded, View, records_figure, save
 from solver.steppers.state import State
 
 
-def _at_time(output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-    return output.values_at(equation, fields, jnp.asarray(t, equation.grid.dtype))
+def _at_time(
+    output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike, forces: Any = ()
+) -> Mapping[str, Array]:
+    time = jnp.asarray(t, equation.grid.dtype)
+    if not output.reads_changes:
+        return output.values_at(equation, fields, time)
+    forcing, key, step = forces
+    return output.values_with(equation, fields, equation.at_step(forcing, key, step).changes(fields, t), time)
+
+
+def _shapes(output: Records, equation: AnyEquation) -> Mapping[str, Any]:
+    """Shapes of the recorded values. Touches no device."""
+
+    def recorded(fields: Fields) -> Mapping[str, Array]:
+        if not output.reads_changes:
+            return _at_time(output, equation, fields, 0.0)
+        return output.values_with(equation, fields, no_changes(equation, fields), jnp.zeros((), equation.grid.dtype))
+
+    return jax.eval_shape(recorded, equation.field_shapes())
+
+
+def no_changes(equation: AnyEquation, fields: Fields) -> Changes:
+    """Changes of fields of the right shapes, for a trace that computes nothing."""
+    own = equation.fields_alone(fields)
+    return Changes(own, own, {})
+
+
+def _forces(output: Records, state: State) -> Any:
+    return (state.forcing, state.key, state.step) if output.reads_changes else ()
 
 
 _values = compiled(_at_time, static_argnums=0)
@@ -77,6 +105,16 @@ class Records(Output):
         """Recorded values of the fields at time t: by default `values`, which does not depend on t."""
         return self.values(equation, fields)
 
+    @property
+    def reads_changes(self) -> bool:
+        """True if `values_with`, which knows how the fields change, gives the recorded values; False by default."""
+        return False
+
+    def values_with(self, equation: AnyEquation, fields: Fields, changes: Changes, t: ArrayLike) -> Mapping[str, Array]:
+        """Recorded values of fields and of their changes at time t, of an output that `reads_changes`. They cost one
+        evaluation of N."""
+        return self.values_at(equation, fields, t)
+
     def check(self, equation: AnyEquation) -> None:
         super().check(equation)
         try:
@@ -93,7 +131,7 @@ class Records(Output):
                 f"output {self.name}: a column of {equation.name} would be called {taken[0]!r}, as an axis of the file "
                 f"is; another name than {axes} is needed"
             )
-        shapes = jax.eval_shape(lambda fields: _at_time(self, equation, fields, 0.0), equation.field_shapes())
+        shapes = _shapes(self, equation)
         if shapes.keys() != layout.columns.keys():
             raise ValueError(
                 f"output {self.name}: values() gives {', '.join(shapes)}; {', '.join(layout.columns)} are needed"
@@ -106,7 +144,7 @@ class Records(Output):
                 )
 
     def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
-        return {self.name: _values.trace(self, equation, state.field, state.t)}
+        return {self.name: _values.trace(self, equation, state.field, state.t, _forces(self, state))}
 
     def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
         return bytes_of_row(layout_of(self, equation))
@@ -116,7 +154,7 @@ class Records(Output):
         check_continues(file, layout_of(self, run.equation), self.name)
 
     def write(self, run: Run, state: State) -> None:
-        values = records_of(self, run.equation, state.field, state.t)
+        values = records_of(self, run.equation, state)
         if is_first():
             row = Row(int(state.step), float(state.t), values)
             with run.writer.while_waiting():
@@ -173,6 +211,7 @@ def refuse_damaged(file: Rows) -> None:
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
 
 
-def records_of(output: Records, equation: AnyEquation, fields: Fields, t: ArrayLike) -> dict[str, np.ndarray]:
-    """The arrays that an output records of a state at time t, on the host. Collective."""
-    return {name: np.asarray(values) for name, values in _values(output, equation, fields, t).items()}
+def records_of(output: Records, equation: AnyEquation, state: State) -> dict[str, np.ndarray]:
+    """The arrays that an output records of a state, on the host. Collective."""
+    recorded = _values(output, equation, state.field, state.t, _forces(output, state))
+    return {name: np.asarray(values) for name, values in recorded.items()}

@@ -47,40 +47,66 @@ from solver.outputs.field_sums import (
     units_of,
 )
 from solver.outputs.output import Output, Run
+from solver.outputs.particle_lags import (
+    add_lags,
+    first_lags,
+    layout_of_lags,
+    next_lags,
+    no_lags,
+    storage_of_lags,
+    trace_lags,
+)
 from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of, refuse_damaged
+from solver.particles.particles import particles_of
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
 from solver.steppers.state import State
 
 UNITS_OF_TIME = "time"
-OWN = ("since", "samples")  # columns in addition to those of the other outputs
+WINDOW = {  # columns in addition to those of the other outputs
+    "since": Column(units=UNITS_OF_TIME, long_name="begin of the window, which ends at t"),
+    "samples": Column(long_name="number of states in the window"),
+}
 
 
 @dataclass(frozen=True)
 class Statistics(Output):
-    """Mean and variance over time of the records of other outputs, and of fields at every point.
+    """Mean and variance over time of the records of other outputs, and of fields at every point; means over particles.
 
     A window ends whenever this output is due, and the next window begins there. Its statistics are written to
-    statistics/NAME.h5 for each NAME in `of`, and to statistics/step-<step>.h5 for `fields`. A sampled state has the
-    weight of the time since the sampled state before it. The sums are part of the run's state: they go through
-    checkpoints bit for bit. Each sampled state costs the records of the outputs, and one inverse transform of `fields`.
-    No further communication.
+    statistics/NAME.h5 for each NAME in `of`, to statistics/step-<step>.h5 for `fields`, and to
+    statistics/particles-NAME.h5 for each NAME in `of_particles`. A sampled state has the weight of the time since the
+    sampled state before it. The sums are part of the run's state: they go through checkpoints bit for bit. Each sampled
+    state costs the records of the outputs, one inverse transform of `fields`, and one of the velocity for
+    `of_particles` without a velocity of their own. No further communication.
+
+    Of particles, with x(t) unwrapped, v = dx/dt without random jumps, and τ = t − t₀ since the window began at t₀, the
+    file has against the number of the sampled state: `lag`, τ; by direction `mean_displacement`, ⟨Δx_i⟩, and
+    `mean_square_displacement`, ⟨Δx_i²⟩, of Δx = x(t) − x(t₀); `velocity_correlation`, ⟨v_i(t₀) v_i(t)⟩;
+    `velocity_structure_function`, ⟨(v_i(t) − v_i(t₀))²⟩. Where particles start in pairs, of their separation r:
+    `mean_square_separation`, ⟨r_i²⟩, and `pair_dispersion`, ⟨(r_i(t) − r_i(t₀))²⟩. Sampled states after the first
+    `lags` of a window do not enter; numbers that a window does not reach are NaN.
 
     Args:
         of: names of outputs that record arrays against time (`spectra`, …). They have the parameters that the run gives
             them, or default ones if the run has no such output.
         fields: fields of the equation; mean and variance of each component at every point.
+        of_particles: names of particles of the run; averages over them by the time since the window began.
+        lags: number of sampled states of a window that enter these averages.
         sample_steps: number of steps between two sampled states.
         after: time before which no state is sampled. A run that continues with a later one drops the states before it.
 
     Raises:
-        ValueError: a number of steps is not positive, or `of` and `fields` are both empty.
+        ValueError: a number is not positive, or `of`, `fields` and `of_particles` are all empty.
 
-    Source: West, Comm. ACM 22 (1979) 532 (one pass, without cancellation).
+    Source: West, Comm. ACM 22 (1979) 532 (one pass, without cancellation); Monin & Yaglom, Statistical Fluid Mechanics
+    (1971, 1975), sections 9 and 24 (displacement, pairs).
     """
 
     of: tuple[str, ...] = ("spectra",)
     fields: tuple[str, ...] = ()
+    of_particles: tuple[str, ...] = ()
+    lags: int = 100
     sample_steps: int = 10
     after: float = 0.0
 
@@ -93,8 +119,10 @@ class Statistics(Output):
         super().__post_init__()
         if self.sample_steps < 1:
             raise ValueError(f"sample_steps = {self.sample_steps}: one or more is needed")
-        if not (self.of or self.fields):
-            raise ValueError("of and fields are both empty: statistics of something are needed")
+        if self.lags < 1:
+            raise ValueError(f"lags = {self.lags}: one or more is needed")
+        if not (self.of or self.fields or self.of_particles):
+            raise ValueError("of, fields and of_particles are all empty: statistics of something are needed")
 
     def with_siblings(self, outputs: Iterable[Output]) -> Statistics:
         copy = dataclasses.replace(self)
@@ -127,11 +155,11 @@ class Statistics(Output):
             except ValueError as error:
                 others = "; between walls zonal-means has profiles" if equation.grid.walls else ""
                 raise ValueError(f"output.statistics.of: {error}{others}") from None
-            taken = [column for column in layout_of(source, equation).columns if column in OWN]
+            taken = [column for column in layout_of(source, equation).columns if column in WINDOW]
             if taken:
                 raise ValueError(
                     f"output.statistics.of: {name} has a column called {taken[0]!r}; another name than "
-                    f"{', '.join(OWN)} is needed"
+                    f"{', '.join(WINDOW)} is needed"
                 )
         for name in self.fields:
             if name not in equation.fields:
@@ -140,6 +168,15 @@ class Statistics(Output):
                 )
             if not equation.fields[name].real:
                 raise ValueError(f"output.statistics.fields: {name} is complex; real fields have a variance")
+        known = particles_of(equation)
+        for name in self.of_particles:
+            if name not in known:
+                close = nearest(name, known) if known else "; the run needs a section [particles.NAME]"
+                raise ValueError(f"output.statistics.of_particles: there are no particles {name!r}{close}")
+            if _of_particles(name) in self.of:
+                raise ValueError(
+                    f"output.statistics: of {_of_particles(name)!r}, of_particles {name!r}: one file for both"
+                )
 
     def check_times(self, end: float) -> None:
         if self.after >= end and self.after == 0:  # which need not have been written
@@ -152,14 +189,15 @@ class Statistics(Output):
             )
 
     def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
+        of_particles = {f"statistics of {name}": trace_lags(equation, name, state.field) for name in self.of_particles}
         if not self.fields:
-            return {}
+            return of_particles
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
         shapes = {name: state.field[name] for name in self.fields}
-        return {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
+        return of_particles | {"statistics": add_fields.trace(equation, carried, shapes, weight, weight)}
 
     def bytes_of_state(self, equation: AnyEquation, state: State) -> int:
-        rows = sum(bytes_of_row(_layout(layout_of(source, equation))) for source in self.sources.values())
+        rows = sum(bytes_of_row(layout) for layout in self._layouts(equation).values())
         points, word = equation.physical_shapes(), np.dtype(equation.grid.dtype).itemsize
         return rows + sum(2 * word * math.prod(points[name]) for name in self.fields)
 
@@ -175,34 +213,56 @@ class Statistics(Output):
             }
         nothing = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
         counted = {"samples": np.int64(0), "closed": np.bool_(True)}
-        return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields)}
+        lags = {_key(name, layout): no_lags(equation, name, layout) for name, layout in self._lags(equation).items()}
+        return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields), "particles": lags}
 
     def accumulator_storage(self, equation: AnyEquation) -> dict[str, Any]:
         numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
         records = {_key(name, layout_of(source, equation)): Storage("host") for name, source in self.sources.items()}
-        return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields)}
+        lags = {_key(name, layout): storage_of_lags(equation, name) for name, layout in self._lags(equation).items()}
+        return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields), "particles": lags}
+
+    def _lags(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
+        """Layouts of the averages over particles, by the name of the particles."""
+        return {name: layout_of_lags(equation, name, self.lags) for name in self.of_particles}
+
+    def _layouts(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
+        """Layouts of the files of rows, by their names."""
+        means = {name: _layout(layout_of(source, equation)) for name, source in self.sources.items()}
+        return means | {_of_particles(name): _windowed(layout) for name, layout in self._lags(equation).items()}
 
     def observe(self, equation: AnyEquation, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
         closes = end or self.schedule.due(state)
         if not reached(state, self.after) or not (closes or Schedule(every_steps=self.sample_steps).due(state)):
             return carried
-        if np.isnan(last):
-            return {**carried, "since": t, "last": t}
-        if last < self.after - TOLERANCE * abs(self.after):  # of a run that was continued with a later `after`
-            return {**self.accumulators(equation), "since": t, "last": t}
+        if np.isnan(last) or last < self.after - TOLERANCE * abs(self.after):
+            # a new run, or one that was continued with a later `after`
+            begun = self._each_of(equation, carried, lambda name, sums: first_lags(equation, name, state.field, sums))
+            fresh = carried if np.isnan(last) else self.accumulators(equation)
+            return {**fresh, "since": t, "last": t, "particles": begun}
         if not t > last:  # a continued run has counted this state already
             return carried
         if carried["closed"]:
             fresh = self.accumulators(equation)
-            carried = {**fresh, "since": last}
+            begun = self._each_of(equation, carried, lambda name, sums: next_lags(equation, name, sums))
+            carried = {**fresh, "since": last, "particles": begun}
         weight, total = t - last, carried["weight"] + (t - last)
         moved = {"last": t, "weight": total, "samples": carried["samples"] + 1, "closed": np.bool_(closes)}
         records = {}
         for name, source in self.sources.items():
             key, sums = _sums_of(name, carried)
-            records[key] = _add_records(sums, records_of(source, equation, state.field, state.t), weight, total)
-        return {**carried, **moved, "records": records, "fields": self._add(equation, state, carried, weight, total)}
+            records[key] = _add_records(sums, records_of(source, equation, state), weight, total)
+        lag, sample = float(t - carried["since"]), int(moved["samples"])
+        add = lambda name, sums: add_lags(equation, name, state.field, sums, lag, sample, closes=closes)  # noqa: E731
+        lags = self._each_of(equation, carried, add)
+        fields = self._add(equation, state, carried, weight, total)
+        return {**carried, **moved, "records": records, "fields": fields, "particles": lags}
+
+    def _each_of(self, equation: AnyEquation, carried: Mapping[str, Any], change: Any) -> dict[str, Any]:
+        """The averages over particles of each name, changed by a function of the name and of them."""
+        keys = {name: _key(name, layout) for name, layout in self._lags(equation).items()}
+        return {key: change(name, carried["particles"][key]) for name, key in keys.items()}
 
     def _add(self, equation: AnyEquation, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
         if not self.fields:
@@ -222,6 +282,12 @@ class Statistics(Output):
                     file = _file(run.directory, name)
                     make_folder(file.path.parent)
                     file.append(_row(state, carried, name, layout), _layout(layout))
+                for name, layout in self._lags(run.equation).items():
+                    file = _file(run.directory, _of_particles(name))
+                    make_folder(file.path.parent)
+                    sums = carried["particles"][_key(name, layout)]
+                    values = {**_window(carried), "lag": np.asarray(sums["lag"]), **sums["averages"]}
+                    file.append(Row(int(state.step), float(state.t), values), _windowed(layout))
         if self.fields:
             run.writer.submit(lambda: self._held(run, state, carried))
 
@@ -237,7 +303,7 @@ class Statistics(Output):
         return hold_snapshot(path, variables, equation.grid, step, float(state.t), attributes)
 
     def resume(self, run: Run) -> None:
-        layouts = {name: _layout(layout_of(source, run.equation)) for name, source in self.sources.items()}
+        layouts = self._layouts(run.equation)
         for file in _record_files(run.directory):
             name = file.path.stem
             if name in layouts:
@@ -273,6 +339,11 @@ class Statistics(Output):
         return problems
 
 
+def _of_particles(name: str) -> str:
+    """Name of the file of averages over the particles of a name."""
+    return f"particles-{name}"
+
+
 def _file(directory: RunDirectory, name: str) -> Rows:
     return directory.store.rows(name, directory.statistics.name)
 
@@ -306,18 +377,24 @@ def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weig
 
 
 def _row(state: State, carried: Mapping[str, Any], name: str, layout: RecordsLayout) -> Row:
-    values = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
+    values = _window(carried)
     for column, sums in _sums_of(name, carried)[1].items():
         values[column] = np.asarray(sums["mean"])
         values[column + VARIANCE] = np.asarray(sums["squares"]) / carried["weight"]
     return Row(int(state.step), float(state.t), values)
 
 
+def _window(carried: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The columns of `WINDOW`."""
+    return {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
+
+
+def _windowed(layout: RecordsLayout) -> RecordsLayout:
+    return RecordsLayout(layout.axes, {**WINDOW, **layout.columns})
+
+
 def _layout(layout: RecordsLayout) -> RecordsLayout:
-    columns = {
-        "since": Column(units=UNITS_OF_TIME, long_name="begin of the window, which ends at t"),
-        "samples": Column(long_name="number of states in the window"),
-    }
+    columns = dict(WINDOW)
     for name, column in layout.columns.items():
         long_name = f"mean over time of: {column.long_name or name}"
         columns[name] = Column(column.axes, column.units, long_name, column.power_law)

@@ -52,7 +52,7 @@ class Particles(Companion):
         start: `uniform`: anywhere in the box with the same probability, drawn by number, so that they are the same on
             any devices; `lattice`: n points in each direction, `count` = nᵈ; `pairs`: particles 0 and 1, 2 and 3, … at
             `distance` from each other in a random direction, the first of each anywhere; `file`: positions in the file
-            `path`; static.
+            `path`; or a function of your own, in a run file `my.py:start`, see `starts.positions_of`, static.
         distance: distance of the two particles of a pair [length], static.
         path: file with a row of a number for each direction [length] for each particle: .npy, .csv, .txt, or .h5 with a
             dataset `position`, static.
@@ -66,14 +66,15 @@ class Particles(Companion):
             positions in the precision of the grid, static.
         release: time at which they begin to move [time], with the first step that begins then or later; from the start
             if not given.
-        seed: seed of random starts, static.
+        seed: seed of random starts, which depend on nothing else, so that particles of other names with the same seed
+            start at the same places, static.
 
     Raises:
         ValueError: numbers that make no sense, or an equation without a velocity, or of complex fields.
     """
 
     count: int | None = eqx.field(default=None, static=True)
-    start: Literal["uniform", "lattice", "pairs", "file"] = eqx.field(default="uniform", static=True)
+    start: str | Callable[..., Any] = eqx.field(default="uniform", static=True)
     distance: float | None = eqx.field(default=None, static=True)
     path: str | None = eqx.field(default=None, static=True)
     sha256: str | None = eqx.field(default=None, static=True)
@@ -140,7 +141,7 @@ class Particles(Companion):
         if self.count is not None and self.count < 1:
             raise ValueError(f"{named}: count = {self.count}; one or more is needed")
         for key, choices in {"start": STARTS, "order": ORDERS, "precision": ("grid", "float32")}.items():
-            if getattr(self, key) not in choices:
+            if getattr(self, key) not in choices and not (key == "start" and callable(self.start)):
                 raise ValueError(
                     f"{named}: {key} = {getattr(self, key)!r}; one of {', '.join(map(str, choices))} is needed"
                 )

@@ -1,7 +1,8 @@
-"""Positions of particles at the start: drawn by number, on a lattice, in pairs, from a file."""
+"""Positions of particles at the start: drawn by number, on a lattice, in pairs, from a file, by a function."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ def check_start(particles: Any, grid: Grid) -> None:
     d, named = grid.dimensions, f"particles {particles.name}"
     if particles.count is None:
         _check_places(named, particles.places if particles.path is None else positions_in(particles.path), grid)
+    elif callable(particles.start):
+        positions_of(particles.start, particles.count, grid, particles.seed, named)
     elif particles.start == "lattice" and (n := _side(particles.count, d)) ** d != particles.count:
         raise ValueError(f"{named}: a lattice of {particles.count} in {d} dimensions; n^{d} are needed, such as {n**d}")
     elif particles.start == "pairs" and particles.count % 2:
@@ -59,6 +62,9 @@ def positions_at_start(particles: Any, equation: Any, length: int) -> Array:
     if particles.count is None:
         given = jnp.asarray(particles.places if particles.path is None else positions_in(particles.path), grid.dtype)
         return jnp.pad(given.T, [(0, 0), (0, length - len(given))])
+    if callable(particles.start):
+        given = positions_of(particles.start, particles.count, grid, particles.seed, f"particles {particles.name}")
+        return jnp.pad(jnp.asarray(given.T, grid.dtype), [(0, 0), (0, length - len(given))])
     number = jnp.arange(length)
     x = DRAWN[particles.start](particles, equation, number)
     return jnp.where(number < particles.count, x, 0).astype(grid.dtype)
@@ -110,6 +116,43 @@ def _anywhere(key: Array, grid: Grid, length: int) -> Array:
     """Anywhere in the box: a direction at a time, so that a particle's numbers do not depend on how many there are."""
     keys = [jax.random.fold_in(key, axis) for axis in range(grid.dimensions)]
     return jnp.stack([uniform(k, (length,), grid.dtype) * side for k, side in zip(keys, grid.box.lengths, strict=True)])
+
+
+def positions_of(start: Callable[..., Any], count: int, grid: Grid, seed: int, named: str = "particles") -> np.ndarray:
+    """Positions `(particle, direction)` by a function of one's own, which every process calls, with NumPy.
+
+        start(count, lengths, seed) -> array (count, direction) [length], 0 ≤ x < L in each direction
+
+    Args:
+        start: function of the number of particles, of the sides L of the box [length] as a tuple, and of the seed of
+            the particles, from which it draws its random numbers, if any: `numpy.random.default_rng(seed)`. Called
+            twice, it has to give the same numbers.
+        count, grid, seed: its arguments.
+        named: name of the particles, for messages.
+
+    Raises:
+        ValueError: the function fails, or its positions are of another shape, not finite, outside of the box, or others
+            when it is called once more.
+    """
+    return _positions_of(start, count, grid, seed, named)
+
+
+@lru_cache(maxsize=4)
+def _positions_of(start: Callable[..., Any], count: int, grid: Grid, seed: int, named: str) -> np.ndarray:
+    where = f"{named}: start {getattr(start, '__name__', start)}(count, lengths, seed)"
+    lengths = tuple(float(length) for length in grid.box.lengths)
+    try:
+        given, again = (np.array(start(count, lengths, seed), np.float64) for _ in range(2))
+    except Exception as error:
+        raise ValueError(f"{where} fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    if given.shape != (count, grid.dimensions):
+        raise ValueError(f"{where} gives an array of shape {list(given.shape)}; {[count, grid.dimensions]} is needed")
+    if not np.isfinite(given).all():
+        raise ValueError(f"{where} gives positions that are not finite; finite ones are needed")
+    if not np.array_equal(given, again):
+        raise ValueError(f"{where} gives other positions when it is called again; its random numbers need the seed")
+    _check_places(where, given, grid)
+    return given
 
 
 def positions_in(path: str | Path) -> np.ndarray:

@@ -15,6 +15,7 @@ from solver.pictures import PLANES, Colours, Panel, View, colours_of, hovmoeller
 from solver.pictures.cut import Cut
 from solver.pictures.derived_fields import SHORT, DerivedField, derived_fields, shown_fields
 from solver.pictures.interpolation import Side
+from solver.pictures.particle_dots import dots_in
 from solver.pictures.run_file import parameter, run_table
 
 CLOSE = 1e-2  # largest distance of a time from that of a snapshot, over the interval between snapshots
@@ -32,11 +33,13 @@ class Plane:
         axes: names of the axes of the plane, in order.
         index: selects the points of the plane; one entry per axis of the snapshot.
         label: the plane in words; empty if the snapshot is drawn whole.
+        at: its place on the third axis; None if the snapshot is drawn whole.
     """
 
     axes: tuple[str, ...]
     index: tuple[Any, ...]
     label: str
+    at: float | None = None
 
 
 def chosen_snapshots(paths: Sequence[Path], view: View, read: Callable[[Path], Snapshot] = read_snapshot) -> list[Path]:
@@ -77,7 +80,8 @@ def plane_of(snapshot: Snapshot, view: View) -> Plane:
     points = snapshot.axes[normal]
     index = len(points) // DEFAULT_PLACE if view.at is None else _nearest_point(points, view.at, normal)
     axis = names.index(normal)
-    return Plane(tuple(plane), (*whole[:axis], index, *whole[axis + 1 :]), f"{normal} = {points[index]:.3g}")
+    selected, at = (*whole[:axis], index, *whole[axis + 1 :]), float(points[index])
+    return Plane(tuple(plane), selected, f"{normal} = {at:.3g}", at)
 
 
 def suiting_plane(snapshot: Snapshot) -> str:
@@ -111,13 +115,14 @@ def panels_of(snapshot: Snapshot, view: View, plane: Plane) -> list[Panel]:
     if field is not None and field not in fields:
         raise ValueError(f"field {field!r}: the {snapshot.kind} have no such field{_known(field, snapshot, derived)}")
     panels: list[Panel] = []
+    dots = dots_in(snapshot, plane.axes, plane.at) if view.particles else {}
     labels: dict[str, None] = {}
     bodies = bodies_of(snapshot, plane)
     for name in shown_fields(snapshot) if field is None else [field]:
         made = _derived_panels(snapshot, name, derived[name], plane) if name in derived else None
         these = made if made is not None else _stored_panels(snapshot, name, plane)
         labels |= dict.fromkeys(panel.label for panel in these if panel.label)
-        panels += [replace(panel, bodies=bodies) for panel in these if view.component in (None, panel.label)]
+        panels += [replace(panel, bodies=bodies, dots=dots) for panel in these if view.component in (None, panel.label)]
     if not panels:
         if not labels:
             raise ValueError(f"component {view.component!r} of a scalar, which has no components: leave it out")

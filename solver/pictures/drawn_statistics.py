@@ -10,6 +10,7 @@ from solver.pictures import Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import chosen_snapshots, draw_snapshots
 from solver.reading.fluctuations import components_of
 
+AVERAGES = "averages over particles since a window began"
 TITLE, BANDS = "means over windows of time", ", ± one standard deviation in time"
 
 
@@ -21,7 +22,7 @@ def draw_means(files: Iterable[Rows], folder: Path, view: View) -> list[Path]:
         if recorded is None:
             continue
         title = TITLE if components_of(recorded.values) else TITLE + BANDS
-        figure = records_figure(recorded, view, title)
+        figure = records_figure(recorded, view, title if recorded.spread else AVERAGES)
         if figure is not None:
             made += save(figure, folder, f"statistics-{recorded.name}", view)
     return made

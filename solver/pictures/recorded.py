@@ -53,12 +53,17 @@ class Recorded:
     def read_means(cls, file: Rows) -> Recorded | None:
         """A file of statistics: the means as columns, and their spreads; None if there are no rows.
 
+        Averages over particles, which have a column `lag`, have no spreads.
+
         Raises:
             ValueError: the file is not one of statistics, or has its data in other files.
         """
         rows = cls.read(file)
         if rows is None:
             return None
+        if {"since", "lag"} <= rows.values.keys():
+            averages = {name: values for name, values in rows.values.items() if name not in ("since", "samples")}
+            return cls(rows.name, rows.t, rows.layout, averages, {}, rows.values["since"], rows.k_max)
         spread = {
             name.removesuffix(VARIANCE): np.sqrt(np.maximum(values, 0))
             for name, values in rows.values.items()

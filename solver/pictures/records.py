@@ -13,6 +13,7 @@ from solver.pictures.fluxes import ENDINGS, flux_panels
 from solver.pictures.height_panels import height_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
+from solver.pictures.lag_panels import lag_panels
 from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel, chosen_times, draw_band, draw_windows, time_colours
 from solver.pictures.plane_panels import plane_panels
@@ -57,8 +58,8 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
 
 def _panels(recorded: Recorded) -> list[MakePanel]:
     """The functions that draw the panels."""
-    if of_planes := plane_panels(recorded) or height_panels(recorded):
-        return of_planes
+    if own := plane_panels(recorded) or height_panels(recorded) or lag_panels(recorded):
+        return own
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]
     arrays = [panel for name in drawn for panel in (_array(recorded, name), _compensated(recorded, name)) if panel]

@@ -5,8 +5,8 @@ The outline of bodies is drawn over the images.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ IMAGE = {"origin": "lower", "aspect": "equal", "interpolation": "antialiased"}  
 NUMBERS, BAR = 0.5, 0.62  # inches: left of an image for y and its numbers, right of it for a colour bar
 WORDS, TITLE = 0.6, 0.22  # inches: above and below each image, and of the title above all
 SURFACE = 0.5  # χ at the surface of a body
+DOTS = "particles"  # of the dots, by which the next frame of a film finds them
 OUTLINE = "outline"  # of the drawn lines, by which the next frame of a film finds them
 
 
@@ -38,6 +39,7 @@ class Panel:
         linear: arrays at the points that have a Fourier series, of which the values are made; the values if empty.
         combine: makes the values of them.
         bodies: χ `(x, y)` of bodies, whose outline is drawn; none if None.
+        dots: positions `(direction, particle)` of particles in the plane, by their name.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Panel:
     linear: tuple[np.ndarray, ...] = ()
     combine: Callable[..., np.ndarray] | None = None
     bodies: np.ndarray | None = None
+    dots: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def drawn(self, sides: Sequence[Side]) -> np.ndarray:
         """The values on finer points."""
@@ -98,6 +101,7 @@ def update_slices(figure: Any, panels: Sequence[Panel], sides: Sequence[Side], t
             axis.images[0].set_data(panel.drawn(sides).T)
             if panel.bodies is not None:
                 draw_outline(axis, panel.bodies, sides, dark=view.dark)
+            draw_dots(axis, panel.dots, dark=view.dark)
         else:
             axis.lines[0].set_ydata(panel.drawn(sides))
     figure.suptitle(title, fontsize=8.5)
@@ -150,6 +154,7 @@ def _images(
         drawn.append(_image(axis, panel, sides, colours[panel.name]))
         if panel.bodies is not None:
             draw_outline(axis, panel.bodies, sides, dark=view.dark)
+        draw_dots(axis, panel.dots, dark=view.dark)
         wrap_title(axis, image if shared else image + BAR)
         if shared and number % across:
             axis.set_ylabel("")
@@ -240,6 +245,17 @@ def draw_outline(axis: Any, bodies: np.ndarray, sides: Sequence[Side], *, dark: 
     closed = np.pad(bodies, [(0, int(side.periodic)) for side in sides], mode="wrap")
     lines = axis.contour(x, y, closed.T, levels=[SURFACE], colors=[INK[dark]], linewidths=0.8)
     lines.set(label=OUTLINE, path_effects=[withStroke(linewidth=1.8, foreground=PAPER[dark])])
+
+
+def draw_dots(axis: Any, dots: Mapping[str, np.ndarray], *, dark: bool) -> None:
+    """Draw particles as dots over an image, in the place of those that it has; with a legend of several names."""
+    for line in [line for line in axis.lines if line.get_gid() == DOTS]:
+        line.remove()
+    for number, (name, (x, y)) in enumerate(dots.items()):
+        colour = f"C{number}" if number else INK[dark]
+        axis.plot(x, y, ".", ms=1.8, mew=0, color=colour, label=name, gid=DOTS)
+    if len(dots) > 1:
+        axis.legend(loc="upper right", fontsize=6, markerscale=3)
 
 
 def _closed_points(side: Side) -> np.ndarray:

@@ -21,6 +21,7 @@ class View:
             vanish in the middle.
         time: time of the snapshot; all snapshots if None.
         compensate: p of the compensated spectra k^p E(k); chosen by the equation if None.
+        particles: True to draw particles over slices, where their positions were written at the step of the snapshot.
         dark: light lines on a dark page.
         format: `png`, `pdf` or `svg`.
 
@@ -34,6 +35,7 @@ class View:
     at: float | None = None
     time: float | None = None
     compensate: float | None = None
+    particles: bool = True
     dark: bool = False
     format: str = "png"
 

@@ -36,7 +36,7 @@ def series_dataset(rows: Rows) -> Any:
 
 
 def records_dataset(file: Rows) -> Any:
-    """Arrays against time, including the rows in the journal: variables `(t, axes…)`.
+    """Arrays against time, including the rows in the journal: variables `(t, axes…)`; directions are x, y, z.
 
     Raises:
         ValueError: this is not a file of records, or its data are links to other files.
@@ -52,19 +52,9 @@ def records_dataset(file: Rows) -> Any:
         law = {} if column.power_law is None else {"power_law": column.power_law}
         about = _attributes(column.units, column.long_name) | law
         variables[name] = (("t", *column.axes), table.values[name], about)
+    if "direction" in coordinates:  # of particles
+        coordinates["direction"] = ("direction", list("xyz")[: len(coordinates["direction"][1])])
     return xarray.Dataset(variables, coordinates)
-
-
-def particles_dataset(file: Rows) -> Any:
-    """Tracks of particles against time, as `records_dataset`; directions are x, y, z.
-
-    Raises:
-        ValueError: this is not a file of records, or its data are links to other files.
-    """
-    dataset = records_dataset(file)
-    if "direction" not in dataset.coords:
-        return dataset
-    return dataset.assign_coords(direction=list("xyz")[: dataset.sizes["direction"]])
 
 
 def _coordinates(t: np.ndarray, step: np.ndarray) -> dict[str, Any]:

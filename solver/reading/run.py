@@ -10,7 +10,7 @@ from typing import Any
 
 from solver.config import ConfigError, nearest, read_toml
 from solver.io import SERIES, RunDirectory, list_snapshots, read_slices
-from solver.reading.datasets import particles_dataset, records_dataset, series_dataset, snapshots_dataset
+from solver.reading.datasets import records_dataset, series_dataset, snapshots_dataset
 from solver.reading.optional import needed
 from solver.reading.outcome import RunStatus, refuse_ensemble, run_status
 
@@ -47,7 +47,8 @@ class OpenRun:
         records: datasets of all NAME.h5 with arrays against time, by NAME.
         particles: datasets of all particles/NAME.h5, by NAME: `position` `(t, particle, direction)`, unwrapped, and
             what was recorded there.
-        statistics: datasets of all statistics/NAME.h5, by NAME; `fields` has the mean fields, read lazily as snapshots.
+        statistics: datasets of all statistics/NAME.h5, by NAME; `particles-NAME` has averages over the particles of a
+            NAME, `fields` the mean fields, read lazily as snapshots.
     """
 
     def __init__(self, directory: RunDirectory, config: dict[str, Any]) -> None:
@@ -62,7 +63,7 @@ class OpenRun:
         tracks = directory.particles.name
         self.particles: Mapping[str, Any] = _Datasets(
             lambda: directory.store.names(tracks),
-            lambda name: particles_dataset(directory.store.rows(name, tracks)),
+            lambda name: records_dataset(directory.store.rows(name, tracks)),
             f"{directory.path}: the run wrote no particles",
             lambda datasets: f"particles in {directory.path}: {', '.join(datasets) or 'none'}",
         )

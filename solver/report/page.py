@@ -141,6 +141,9 @@ def means_sections(charts: Charts, facts: Facts) -> list[Html]:
     made = []
     for name, recorded in facts.means.items():
         rest = _rest(recorded, in_charts=True)
+        if not recorded.spread:
+            made.append(section(f"{heading(name)}, since a window began", rest))
+            continue
         legend = element("p", "Dotted: one standard deviation in time above and below.", class_="soft")
         drawn = grid(records_charts(charts, recorded))
         made.append(section(f"{heading(name)}, means over windows", legend, drawn, rest))

@@ -133,4 +133,11 @@ def particles(draw: Any, section: dict[str, Any], grid: dict[str, Any]) -> dict[
     record = draw(st.sampled_from([[], ["velocity"], ["acceleration", "gradient"]]))
     steps = draw(st.sampled_from([1, 2]))
     found = {name: draw(st.sampled_from(kinds)) for name in names}
-    return {"particles": found, "output": {"particles": {"every_steps": steps, "record": record}}}
+    output: dict[str, Any] = {"particles": {"every_steps": steps, "record": record}}
+    more = dict(
+        draw(st.sampled_from([{}, {"particle-counts": {"every_steps": 1, "boxes": [3, 2]}}, {"particle-pdfs": {}}]))
+    )
+    if draw(st.booleans()):
+        every = draw(st.sampled_from([{}, {"every_steps": 2}]))
+        more["statistics"] = {**every, "of": [*more], "of_particles": names, "sample_steps": 1, "lags": 2}
+    return {"particles": found, "output": output | more}

@@ -15,6 +15,7 @@ from reference.control import NotKnown
 from fuzz.noise import forces_are_of_their_size
 from fuzz.outputs import compare_outputs
 from fuzz.running import TOLERANCE, Fault, Table, carried_out, disturbance, is_random, precision_of, series, snapshot
+from fuzz.tracks import compare_tracks, places_at_start
 
 
 def same_as_the_reference(table: Table, folder: Path) -> str:
@@ -29,9 +30,10 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
     start, end = (snapshot(into, int(rows[i]["step"]), system) for i in (0, -1))
     _check_start(start, runs.start_of(table, start), TOLERANCE[precision])
     times = [(row["t"], row["dt"]) for row in rows]
+    places = places_at_start(into, table, system)
     with np.errstate(all="ignore"):
         try:
-            course = _course(table, start, times, chosen=precision == "float64")
+            course = _course(table, start, times, places, chosen=precision == "float64")
         except AssertionError:  # steps become too short
             return "many steps"
         found = course.values(-1)
@@ -55,15 +57,16 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
         _compare_spectra(into / "spectra.h5", *course.spectra(-1), bound, at_start**2)
     if course.problem is not None:
         compare_outputs(into, table, course, bound)
+        compare_tracks(into, table, course, bound)
     return "same"
 
 
-def _course(table: Table, start: Any, times: Any, *, chosen: bool) -> Any:
+def _course(table: Table, start: Any, times: Any, places: Any, *, chosen: bool) -> Any:
     """The run of the second program; with the times of the first where it cannot tell how long steps are."""
     if chosen or "step" in table["time"]:
         with contextlib.suppress(NotKnown):
-            return runs.run(table, start)
-    return runs.run(table, start, times)
+            return runs.run(table, start, places=places)
+    return runs.run(table, start, times, places)
 
 
 def _compare_times(rows: list[dict[str, float]], course: Any, bound: float) -> None:

@@ -82,7 +82,7 @@ def compare_outputs(into: Path, table: Table, course: Any, bound: float) -> None
             {"slices": _slices, "snapshots": _snapshots}[name](into, section, course, bound)
         if name == "statistics":
             _statistics(into, section, course, bound, table["output"])
-        if name in ("series", "snapshots", "statistics", "slices", "particles"):
+        if name in ("series", "snapshots", "statistics", "slices", "particles", "particle-counts", "particle-pdfs"):
             continue
         numbers = due(section, course)
         wanted = [course.record(name, section, number) for number in numbers]
@@ -223,11 +223,11 @@ def _statistics(into: Path, section: Table, course: Any, bound: float, outputs: 
         sampled = [n for n in range(since + 1, end + 1) if n == end or n % section["sample_steps"] == 0]
         windows.append((since, sampled))
         since = end
-    files = _files(into / "statistics", ends) if section["fields"] else [None] * len(ends)
+    files = _files(into / "statistics", ends) if section.get("fields") else [None] * len(ends)
     for row, ((begin, sampled), path) in enumerate(zip(windows, files, strict=True)):
         weights = np.diff([course.times[n] for n in (begin, *sampled)])
         mean = lambda values, weights=weights: np.tensordot(weights, values, 1) / weights.sum()  # noqa: E731
-        for name in section["of"]:
+        for name in [name for name in section["of"] if not name.startswith("particle-")]:
             records = [course.record(name, outputs.get(name, {}), n) for n in sampled]
             near = bound / _unevenness(course, sampled) if name in RATIOS else bound
             with h5py.File(into / "statistics" / f"{name}.h5") as file:

@@ -163,7 +163,7 @@ def test_the_parameters_are_those_of_the_run(tmp_path):
             "'series' records no arrays against time; (did you mean|known are)",
         ),
         ({"fields": ("vorticity",)}, "navier-stokes has no field 'vorticity'; did you mean 'velocity'"),
-        ({"of": (), "fields": ()}, "both empty"),
+        ({"of": (), "fields": ()}, "of, fields and of_particles are all empty"),
         ({"sample_steps": 0}, "one or more is needed"),
     ],
 )

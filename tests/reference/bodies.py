@@ -1,7 +1,5 @@
 """Bodies by volume penalisation, and sponges: what they do to a flow and its scalars, and the forces on bodies."""
 
-from __future__ import annotations
-
 import numpy as np
 
 LAYER = 2.64822828  # δ = LAYER √(ην)

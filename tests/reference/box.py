@@ -1,7 +1,5 @@
 """A periodic box: points, wavenumbers, which modes are kept, and transforms of whole complex arrays."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

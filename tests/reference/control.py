@@ -1,7 +1,5 @@
 """How long steps are: of one size, as a CFL number or a tolerance lets them be, shorter where a time is to be met."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # speeds whose moduli are added along each axis, or a rate of reaction, by equation

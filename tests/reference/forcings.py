@@ -1,7 +1,5 @@
 """Steady forces, and those that follow the flow: coefficients `(component of a field, *modes)` of each evaluation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .control import NotKnown

@@ -1,7 +1,5 @@
 """Records against time, as docs/diagnostics.md defines them, of the fields of one state: columns by name."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

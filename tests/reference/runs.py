@@ -14,6 +14,7 @@ from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
 from .layer import Layer
 from .outputs import Record
+from .particles import Particles
 from .splitting import STEPS, Wavefunction
 from .starts import Start
 from .steppers import EMBEDDED, STEPPERS, Pair, Phi
@@ -107,9 +108,9 @@ def between_walls(table, section, layer):
 class Problem:
     """What a stepper sees: L, and N of a pair of coefficients and integrals, those of the budgets since the start."""
 
-    def __init__(self, system, forces):
+    def __init__(self, system, forces, carried):
         self.system, self.linear, self.step, self.kept = system, system.operator, 0, {}
-        self.forces = forces
+        self.forces, self.carried = forces, carried  # and by name particles with the shape of their numbers
         self.alternates = system.box.rule == "phase-shift-alternating"
         causes = [*system.causes, "nonlinear", *(["forcing"] if forces else [])]
         self.budget = [(energy, cause) for energy in system.energies for cause in causes]
@@ -135,7 +136,15 @@ class Problem:
             changes[cause], others = system.by_cause(cause, fields)
             changes["nonlinear"] = changes["nonlinear"] - others
         rates = [system.rate_of_energy(system.energies[e], fields, changes[cause]) for e, cause in self.budget]
-        return Pair(whole, np.array(rates))
+        tracks, moved = self.tracks(pair), whole + self.linear.apply(fields) if self.carried else 0
+        rates += [of.rates(tracks[name], fields, moved).ravel() for name, (of, _) in self.carried.items()]
+        return Pair(whole, np.hstack([*rates, []]))
+
+    def tracks(self, pair):
+        """Numbers of particles by name."""
+        ends = np.cumsum([len(self.budget), *(np.prod(shape) for _, shape in self.carried.values())])
+        parts = np.split(pair.integrals, ends)[1:-1]
+        return {name: part.reshape(self.carried[name][1]) for name, part in zip(self.carried, parts, strict=True)}
 
 
 def fields_at_start(system, values, damped=()):
@@ -229,7 +238,7 @@ class Course:
             found["cfl"] = self.sizes[number] * self.rate(state)
         if self.problem is None:
             return found | self.system.columns(state)
-        for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=True):
+        for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=False):
             found[f"{energy}_from_{cause}"] = value
         return found | self.system.columns(state.fields) | self._of_bodies(state.fields, self.times[number])
 
@@ -258,8 +267,8 @@ class Course:
         return Record(self.system, self.states[number].fields, section, nonlinear, streams).columns(name)
 
 
-def run(table, start, times=None):
-    """Steps from given values at the points.
+def run(table, start, times=None, places=()):
+    """Steps from given values at the points, with particles from `places` `(particle, direction)` by name.
 
     `times` are time and size of the last whole step of all states, where this program does not know how long steps are.
     """
@@ -269,8 +278,13 @@ def run(table, start, times=None):
     if isinstance(system, Wavefunction):
         problem, first = None, start["wavefunction"][0]
     else:
-        problem = Problem(system, forces_of(table, system))
-        first = Pair(fields_at_start(system, start), np.zeros(len(problem.budget)))
+        fields = fields_at_start(system, start)
+        velocity = STREAMS.get(table["equation"]["name"], {}).get("velocity", "velocity")
+        of = {name: Particles(table["particles"][name], system, velocity) for name in places}
+        numbers = {name: of[name].start(np.array(places[name]), fields) for name in of}
+        problem = Problem(system, forces_of(table, system), {name: (of[name], numbers[name].shape) for name in of})
+        budget = np.zeros(len(problem.budget))
+        first = Pair(fields, np.hstack([budget, *(numbers[name].ravel() for name in of)]))
     course = Course(system, problem, first, table["equation"], time.get("step", 0.0))
     if times is not None:
         for t, dt in times[1:]:

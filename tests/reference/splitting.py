@@ -1,7 +1,5 @@
 """Schrödinger equations by operator splitting: potential at the points, kinetic energy in the modes, each exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 W = 1 / (2 - 2 ** (1 / 3))

@@ -1,7 +1,5 @@
 """Initial fields without random numbers `(component, *points)`, by the formulas of docs/run_files/initial.md."""
 
-from __future__ import annotations
-
 import numpy as np
 
 FLOWS = {"taylor-green", "beltrami", "orszag-tang", "kelvin-helmholtz", "vortex-ring", "vortex-tubes"}

@@ -4,8 +4,6 @@ What an expression is worth is a NumPy array of objects, `Value` each: of shape 
 (d, d) for a tensor.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 
