@@ -4,8 +4,7 @@
 value                          how
 =============================  =====================================================================================
 `plain.PlainArrays()`          few points on one device: one FFT call, few operations to compile
-`pairs.PairedArrays()`         pairs of real fields on one device, each by one complex FFT
-`many_lines.ManyLines(…)`      many fields along one axis that is split: whole lines of some fields on each device
+`pairs.PairedArrays(…)`        pairs of real fields, each by one complex FFT
 `whole.WholeArrays()`          one step after the other, each on the device's whole block
 `blocked.Blocks(…)`            slabs: loops over blocks that stay in a processor's cache; the exchange in parts
 `overlapped.Overlapped(…)`     functions of points: groups of planes of x, one exchanged while another is transformed

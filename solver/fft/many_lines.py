@@ -9,57 +9,50 @@ devices divide.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from solver.fft.local import AxisNames, LocalTransform, mesh_names
+from solver.fft.local import AxisNames, mesh_names
 from solver.fft.stages import exchange, resize
-from solver.fft.whole import WholeArrays
 from solver.grid.layout import Layout
 
+OnLines: TypeAlias = Callable[[Array, Layout], Array]  # of pairs of whole lines `(pair, 2, x)`, and their layout
 
-@dataclass(frozen=True)
-class ManyLines(WholeArrays):
-    """Transforms of fields along a line, in two exchanges.
 
-    Args:
-        precision: precision of the numbers that are sent, one of `solver.fft.wire.PRECISIONS`.
-        single: the transform of whole lines on one device.
-    """
+def forward_of_lines(transform: OnLines, u: Array, layout: Layout, axis_name: AxisNames, precision: str) -> Array:
+    """Coefficients of a device's kx from its points: exchange, transform of whole lines, exchange."""
+    send = partial(_send, layout=layout, axis_name=axis_name, precision=precision)
+    lines = resize(send(_to_pairs(u, layout.slabs), to_lines=True), -1, layout.points[0])
+    modes = resize(transform(lines, replace(layout, slabs=1)), -1, layout.spectral_shape[0])
+    return _from_pairs(send(modes, to_lines=False), u.shape[:-1])
 
-    single: LocalTransform = field(default_factory=WholeArrays)
 
-    def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
-        """Exchange, FFT of whole lines, exchange. See `LocalTransform.forward`."""
-        pairs = _to_pairs(u, layout.slabs)
-        lines = resize(self._send(pairs, layout, axis_name, to_lines=True), -1, layout.points[0])
-        modes = self.single.forward(lines, replace(layout, slabs=1), None, factor)
-        modes = self._send(resize(modes, -1, layout.spectral_shape[0]), layout, axis_name, to_lines=False)
-        return _from_pairs(modes, u.shape[:-1])
+def inverse_of_lines(transform: OnLines, u_hat: Array, layout: Layout, axis_name: AxisNames, precision: str) -> Array:
+    """Values at a device's points from its kx: the same back."""
+    send = partial(_send, layout=layout, axis_name=axis_name, precision=precision)
+    modes = resize(send(_to_pairs(u_hat, layout.slabs), to_lines=True), -1, layout.retained[0])
+    lines = resize(transform(modes, replace(layout, slabs=1)), -1, layout.padded_points[0])
+    return _from_pairs(send(lines, to_lines=False), u_hat.shape[:-1])
 
-    def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
-        """The same back. See `LocalTransform.inverse`."""
-        pairs = _to_pairs(u_hat, layout.slabs)
-        modes = resize(self._send(pairs, layout, axis_name, to_lines=True), -1, layout.retained[0])
-        lines = self.single.inverse(modes, replace(layout, slabs=1), None, factor)
-        lines = self._send(resize(lines, -1, layout.padded_points[0]), layout, axis_name, to_lines=False)
-        return _from_pairs(lines, u_hat.shape[:-1])
 
-    def _send(self, pairs: Array, layout: Layout, axis_name: AxisNames, *, to_lines: bool) -> Array:
-        """Exchange of pairs `(pair, 2, x)`: a part of each line for whole lines, or back."""
-        name, _ = mesh_names(axis_name, layout)
-        send = partial(
-            exchange, name=name, parts=layout.slabs, split_axis=-3 if to_lines else -1,
-            concat_axis=-1 if to_lines else -3, dimensions=1, precision=self.precision,
-        )  # fmt: skip
-        if jnp.iscomplexobj(pairs):
-            return send(pairs)
-        sent = send(lax.complex(pairs[:, :1], pairs[:, 1:]))
-        return jnp.concatenate([sent.real, sent.imag], axis=1)
+def _send(pairs: Array, *, layout: Layout, axis_name: AxisNames, precision: str, to_lines: bool) -> Array:
+    """Exchange of pairs `(pair, 2, x)`: a part of each line for whole lines, or back."""
+    name, _ = mesh_names(axis_name, layout)
+    axes = (-3, -1) if to_lines else (-1, -3)
+    send = partial(
+        exchange, name=name, parts=layout.slabs, split_axis=axes[0], concat_axis=axes[1], dimensions=1,
+        precision=precision,
+    )  # fmt: skip
+    if jnp.iscomplexobj(pairs):
+        return send(pairs)
+    sent = send(lax.complex(pairs[:, :1], pairs[:, 1:]))
+    return jnp.concatenate([sent.real, sent.imag], axis=1)
 
 
 def _to_pairs(u: Array, parts: int) -> Array:

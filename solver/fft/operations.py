@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,6 @@ from jaxtyping import Array
 from solver.fft.blocked import Blocks
 from solver.fft.jaxdecomp_engine import transform_by_jaxdecomp
 from solver.fft.local import LocalTransform
-from solver.fft.many_lines import ManyLines
 from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
 from solver.fft.pairs import PairedArrays, has_paired_transform
@@ -53,11 +51,8 @@ def local_transform(
                 "its size open, for several devices it is needed"
             )
         return WholeArrays(precision)
-    if layout.many_lines and layout.devices > 1:
-        alone = local_transform(replace(layout, slabs=1), mesh, method, on_cpu, operand, is_alone=True)
-        return ManyLines(method.precision, alone)
     if method.pairs and has_paired_transform(layout, on_cpu):
-        return PairedArrays()
+        return PairedArrays(precision)
     if has_plain_transform(layout, on_cpu):
         return PlainArrays()
     is_short = is_alone and layout.devices == 1 and math.prod(layout.points) <= FEW_POINTS

@@ -1,4 +1,4 @@
-"""Transforms of pairs of real fields on one device of a CPU, each pair by one complex FFT.
+"""Transforms of pairs of real fields on a CPU, each pair by one complex FFT.
 
 Where U and V are the modes of u and v, the modes of u + iv are U(k) + i V(k) and, at −k, conj U(k) + i conj V(k). That
 is half the work of two real FFTs, and less: XLA carries out an inverse real FFT on a CPU at half the speed of a forward
@@ -14,16 +14,23 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames
+from solver.fft.many_lines import forward_of_lines, inverse_of_lines
 from solver.fft.plain import PlainArrays
 from solver.grid.layout import Layout
 
 
 @dataclass(frozen=True)
 class PairedArrays(PlainArrays):
-    """Transforms of real fields `(…, 2, x, y)`, the last axis before the points of length two. Nothing is sent."""
+    """Transforms of real fields `(…, 2, x, y)`, the last axis before the points of length two.
+
+    Nothing is sent but parts of lines (`many_lines`).
+    """
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT of u_0 + i u_1, and the modes of both. See `LocalTransform.forward`."""
+        if layout.devices > 1:
+            transform = lambda u, whole: self.forward(u, whole, None, factor)  # noqa: E731
+            return forward_of_lines(transform, u, layout, axis_name, self.precision)
         d = layout.dimensions
         pair = -d - 1
         made = jax.lax.complex(*(jax.lax.index_in_dim(u, i, u.ndim + pair, keepdims=False) for i in range(2)))
@@ -42,6 +49,9 @@ class PairedArrays(PlainArrays):
 
     def inverse(self, u_hat: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:
         """FFT of the modes of u_0 + i u_1. See `LocalTransform.inverse`."""
+        if layout.devices > 1:
+            transform = lambda u_hat, whole: self.inverse(u_hat, whole, None, factor)  # noqa: E731
+            return inverse_of_lines(transform, u_hat, layout, axis_name, self.precision)
         d = layout.dimensions
         pair, whole = -d - 1, u_hat if d == 2 else u_hat[..., None]
         u, v = (jax.lax.index_in_dim(whole, i, whole.ndim - 3, keepdims=False) * factor for i in range(2))
@@ -61,9 +71,9 @@ class PairedArrays(PlainArrays):
 
 
 def has_paired_transform(layout: Layout, on_cpu: bool) -> bool:
-    """True if pairs are transformed together: of real fields in one and two dimensions, dealiased, on one device of a
-    CPU."""
-    is_small = layout.dimensions < 3 and layout.devices == 1
+    """True if pairs are transformed together: of real fields in one and two dimensions, dealiased, on CPUs that do not
+    split planes."""
+    is_small = layout.dimensions < 3 and (layout.devices == 1 or layout.many_lines)
     return on_cpu and is_small and layout.real and layout.dealias == "two-thirds"
 
 

@@ -35,6 +35,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames, LocalTransform, mesh_names
+from solver.fft.many_lines import forward_of_lines, inverse_of_lines
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
 from solver.fft.real_lines import modes_of_pairs, points_of_pairs
@@ -61,6 +62,8 @@ def forward_local(
     """
     scale = 1 / math.prod(layout.points) if factor is None else factor
     d = layout.dimensions
+    if layout.many_lines and layout.slabs > 1:
+        return forward_of_lines(lambda u, whole: forward_local(u, whole, None, scale), u, layout, axis_name, precision)
     if d == 1:
         return truncate(to_modes(u, layout, 1), layout, 0, -1) * scale
     if _in_one_call(layout):
@@ -73,6 +76,9 @@ def inverse_local(
 ) -> Array:
     """Field u(x) = f Σ_k û(k) exp(i k·x) on this device's block of points, from its ky (and kz)."""
     d = layout.dimensions
+    if layout.many_lines and layout.slabs > 1:
+        transform = lambda u, whole: inverse_local(u, whole, None, factor)  # noqa: E731
+        return inverse_of_lines(transform, u_hat, layout, axis_name, precision)
     if d == 1:
         return to_points(extend(u_hat, layout, 0, -1) * (factor * layout.points[0]), layout, 1)
     if _in_one_call(layout) and not layout.real:

@@ -38,7 +38,7 @@ def sum_of_modes(
         As `flow_at`, for about as many operations as there are particles times modes. An all-gather of the positions
         and a reduce-scatter of the values.
     """
-    names = tuple(split_axes(grid.mesh)) if grid.dimensions > 1 else ()
+    names = split_axes(grid.mesh, grid.dimensions)
     dtype = np.dtype("complex64") if single else grid.complex_dtype
     weighted = (coefficients * jnp.asarray(grid.mode_weights())).astype(dtype)
     numbers = _numbers(grid)

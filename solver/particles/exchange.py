@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import jax
@@ -194,7 +195,7 @@ def interpolated_on(
         to_points: function that makes the coefficients of a device's points from its modes.
     """
     spec = grid.physical_sharding(c.ndim).spec if to_points is None else to_points.spec
-    layout, names = grid.layout, split_axes(grid.mesh) if grid.dimensions > 1 else ()
+    layout, names = grid.layout, split_axes(grid.mesh, grid.dimensions)
     sizes, axes = tuple(grid.mesh.shape[name] for name in names), axes_of(grid, order)
     own = tuple(axis.splines + n - m for axis, n, m in zip(axes, layout.padded_points, layout.points, strict=True))
     own = tuple(n // p for n, p in zip(own, layout.parts, strict=True))
@@ -229,7 +230,7 @@ def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
         return jnp.zeros_like(values).at[..., order].set(values, unique_indices=True)
     for axis in range(len(part.names)):
         c = _with_next_planes(part, c, axis)
-    return _by_requests(part, c, cells, first, slopes)
+    return _by_requests(part, slopes, c, cells)
 
 
 # ---- exchange ---------------------------------------------------------------------------------------------------
@@ -241,38 +242,90 @@ def capacity(particles: int, devices: int) -> int:
     return max(1, math.ceil(min(mean + 4 * math.sqrt(mean) + 4, particles / devices)))
 
 
-def _by_requests(part: _Part, c: Array, cells: Array, first: Array, slopes: bool) -> Array:
+@dataclass(frozen=True)
+class _Asked:
+    """Which positions a device sends to which.
+
+    Args:
+        order: numbers of the positions, in the order of the devices that hold their points, and of cells.
+        count: number of positions for each device.
+        begin: place in `order` of the first one for each device.
+        slots: positions that a pair of devices exchanges in a round.
+        rounds: number of rounds, the same on all devices.
+    """
+
+    order: Array
+    count: Array
+    begin: Array
+    slots: int
+    rounds: Array
+
+    @classmethod
+    def of(cls, part: _Part, cells: Array) -> _Asked:
+        first = part.first(cells)
+        slots = capacity(cells.shape[1] * part.devices, part.devices)
+        owner = part.owner(first)
+        order = _sorted_by(owner * math.prod(part.own) + part.cell(first), part.devices * math.prod(part.own))
+        asked = jnp.zeros(part.devices, jnp.int32).at[owner].add(1)
+        rounds = lax.pmax((jnp.max(asked) + slots - 1) // slots, part.names)
+        return cls(order, asked, jnp.cumsum(asked) - asked, slots, rounds)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _by_requests(part: _Part, slopes: bool, c: Array, cells: Array) -> Array:
+    """Values at the positions, in as many rounds as the fullest pair of devices needs.
+
+    The first round stands outside of the loop of the others: on a CPU XLA does not order exchanges in a loop or a
+    branch and independent ones outside of it (seen with jaxlib 0.10.2), and devices that begin with different ones wait
+    for each other for ever, where they have fewer threads than exchanges. Positions that are spread evenly need one
+    round. The loop has a derivative of its own, since a number of turns that is not known has no reverse mode.
+    """
+    asked = _Asked.of(part, cells)
+    kinds = (1 + len(cells), len(c)) if slopes else (len(c),)
+    nothing = jnp.zeros((*kinds, cells.shape[1]), c.dtype) + _zeros(cells[0]).astype(c.dtype)
+    turn = lambda r, out: _round(part, slopes, asked, c, cells, r, out)  # noqa: E731
+    return lax.fori_loop(1, asked.rounds, turn, turn(jnp.int32(0), nothing))
+
+
+def _forward(part: _Part, slopes: bool, c: Array, cells: Array) -> tuple[Array, tuple[Array, Array]]:
+    return _by_requests(part, slopes, c, cells), (c, cells)
+
+
+def _backward(part: _Part, slopes: bool, kept: tuple[Array, Array], change: Array) -> tuple[Array, Array]:
+    """The rounds once more; each position is in one of them."""
+    c, cells = kept
+    asked = _Asked.of(part, cells)
+
+    def add(r: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+        one = lambda c, cells: _round(part, slopes, asked, c, cells, r, _zeros(change))  # noqa: E731
+        return jax.tree.map(jnp.add, sums, jax.vjp(one, c, cells)[1](change))
+
+    return lax.fori_loop(1, asked.rounds, add, add(jnp.int32(0), (_zeros(c), _zeros(cells))))
+
+
+_by_requests.defvjp(_forward, _backward)
+
+
+def _zeros(values: Array) -> Array:
+    """Zeros that JAX takes to differ between devices where the values do, as a loop that adds to them needs."""
+    return jnp.where(values == values, 0, 0).astype(values.dtype)
+
+
+def _round(part: _Part, slopes: bool, asked: _Asked, c: Array, cells: Array, r: Array, out: Array) -> Array:
+    """`out` with the values of one round: positions go out, are interpolated, and their values come home."""
     d, count = cells.shape
-    slots = capacity(count * part.devices, part.devices)
-    owner = part.owner(first)
-    order = _sorted_by(owner * math.prod(part.own) + part.cell(first), part.devices * math.prod(part.own))
-    asked = jnp.zeros(part.devices, jnp.int32).at[owner].add(1)
-    begin = jnp.cumsum(asked) - asked
-    rounds = lax.pmax((jnp.max(asked) + slots - 1) // slots, part.names)
-    kinds = (1 + d, len(c)) if slopes else (len(c),)
-    middle = _middle_of(part, cells.dtype)
-
-    def carried_out(r: Array, out: Array) -> Array:
-        slot = r * slots + jnp.arange(slots, dtype=jnp.int32)
-        valid = slot < asked[:, None]  # (device, slot)
-        pick = jnp.where(valid, order[jnp.minimum(begin[:, None] + slot, count - 1)], count)
-        sent = jnp.where(valid, cells.at[:, pick].get(mode="clip"), 0)
-        received = lax.all_to_all(sent, part.names, 1, 1, tiled=True)
-        wanted = lax.all_to_all(valid, part.names, 0, 0, tiled=True)
-        received = jnp.where(wanted, received, middle[:, None, None]).reshape(d, -1)
-        start = part.inside(part.first(received))
-        values = interpolated(c, start, received, part.axes, part.periodic, slopes=slopes, unroll=part.unroll)
-        values = values.reshape(*kinds, part.devices, slots)
-        home = lax.all_to_all(values, part.names, values.ndim - 2, values.ndim - 2, tiled=True)
-        return out.at[..., pick].set(home, mode="drop")
-
-    def turn(out: Array, r: Array) -> tuple[Array, None]:
-        # a loop of as many rounds as are needed would have no reverse mode
-        return lax.cond(r < rounds, jax.checkpoint(carried_out), lambda r, out: out, r, out), None
-
-    nothing = jnp.zeros((*kinds, count), c.dtype) + 0 * cells[0].astype(c.dtype)
-    most = math.ceil(count / slots)
-    return lax.scan(turn, nothing, jnp.arange(most, dtype=jnp.int32))[0]
+    slot = r * asked.slots + jnp.arange(asked.slots, dtype=jnp.int32)
+    valid = slot < asked.count[:, None]  # (device, slot)
+    pick = jnp.where(valid, asked.order[jnp.minimum(asked.begin[:, None] + slot, count - 1)], count)
+    sent = jnp.where(valid, cells.at[:, pick].get(mode="clip"), 0)
+    received = lax.all_to_all(sent, part.names, 1, 1, tiled=True)
+    wanted = lax.all_to_all(valid, part.names, 0, 0, tiled=True)
+    received = jnp.where(wanted, received, _middle_of(part, cells.dtype)[:, None, None]).reshape(d, -1)
+    start = part.inside(part.first(received))
+    values = interpolated(c, start, received, part.axes, part.periodic, slopes=slopes, unroll=part.unroll)
+    values = values.reshape(*out.shape[:-1], part.devices, asked.slots)
+    home = lax.all_to_all(values, part.names, values.ndim - 2, values.ndim - 2, tiled=True)
+    return out.at[..., pick].set(home, mode="drop")
 
 
 def _middle_of(part: _Part, dtype: np.dtype) -> Array:

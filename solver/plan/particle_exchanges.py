@@ -42,8 +42,8 @@ class Exchange:
 
 
 def exchanges_in(jaxpr: Any) -> list[Exchange]:
-    """Every exchange of particles in a trace, as `jax.make_jaxpr` returns it. The body of a loop counts once: one
-    round of the exchange of particles for each evaluation, as many as they need where they are spread evenly.
+    """Every exchange of particles in a trace, as `jax.make_jaxpr` returns it: one round for each evaluation, as many as
+    they need where they are spread evenly. The body of another loop counts once.
     """
     return list(_exchanges(getattr(jaxpr, "jaxpr", jaxpr), None))
 
@@ -54,9 +54,11 @@ def _exchanges(jaxpr: Any, mesh: Any) -> Iterator[Exchange]:
             yield _exchange(equation, mesh)
         is_map = equation.primitive.name == "shard_map" and SCOPE in str(equation.source_info.name_stack)
         within = equation.params["mesh"] if is_map else mesh
+        if mesh is not None and equation.primitive.name == "while":  # further rounds
+            continue
         branches = [list(_exchanges(program, within)) for program in programs_called(equation)]
-        if equation.primitive.name == "cond":  # of rounds that one which is needed, of steps the usual one
-            branches = [(min if mesh is None else max)(branches, key=len)]
+        if equation.primitive.name == "cond":  # the usual step
+            branches = [min(branches, key=len)]
         for exchanges in branches:
             yield from exchanges
 

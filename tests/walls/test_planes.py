@@ -91,6 +91,25 @@ def test_gradients_on_several_devices_are_those_on_one(make_grid, devices):
     assert float(found[0]) == pytest.approx(float(found[1]), rel=1e-10)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("x", "devices"), [(11, 3), (12, 2)])
+def test_particles_move_as_on_one_device(make_grid, x, devices):
+    """Of sides that the devices divide, and of others."""
+    found = []
+    for count in (1, devices):
+        grid = make_grid((x, 13), count, lengths=(2.0, 1.0), walls="y")
+        carried = {"dust": sw.particles.Tracers(count=7), "drops": sw.particles.Inertial(count=5, response_time=0.2)}
+        flow = sw.equations.RayleighBenard(grid, 1e5, walls={"temperature": walls.Value(1.0)}, particles=carried)
+        along, up = grid.coordinates()
+        start = 1 - up + 0.3 * np.sin(np.pi * along) * np.sin(np.pi * up)
+        fields = {"velocity": jnp.zeros((2, *grid.physical_shape)), "temperature": start[None]}
+        state = sw.initial_state(flow, Krogstad4(), fields, seed=1)
+        found.append(sw.integrate(flow, Krogstad4(), state, step=0.1, steps=8).field)
+    for name in ("dust", "drops"):
+        moved = np.asarray(found[0][name])
+        np.testing.assert_allclose(np.asarray(found[1][name])[:, : moved.shape[1]], moved, atol=1e-13)
+
+
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_continues_on_other_devices(tmp_path):
