@@ -33,7 +33,5 @@ class Particles:
             return u[None]
         beta = 3 / (2 * given["density_ratio"] + 1) if "density_ratio" in given else 0
         rate = (u - numbers[1]) / given["response_time"] + (1 - beta) * np.array(given.get("gravity", 0.0))
-        if beta:
-            rate = rate + beta * self.flow(change, x)
-            rate = rate + beta * sum(u[:, i, None] * self.flow(fields, x, i) for i in range(x.shape[1]))
-        return np.array([numbers[1], rate])
+        carried = sum(u[:, i, None] * self.flow(fields, x, i) for i in range(x.shape[1])) if beta else 0
+        return np.array([numbers[1], rate + beta * (carried + self.flow(change, x)) if beta else rate])

@@ -29,7 +29,7 @@ STREAMS = {  # texts of velocities that follow from a field
     "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
 }
 AT_WALL = re.compile(r"(?:(d[xyz])\((\w+)\)|(\w+))\((bottom|top)\) = (.*)")  # a condition as a line of a text
-SQUARE_OF_SLOPES = re.compile(r"square\(grad\((\w+)\)\)")
+SQUARE_OF_SLOPES = re.compile(r"square\(grad\((\w+)\)\)")  # of all modes, also of those whose slope nobody knows
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
 
 
@@ -44,8 +44,7 @@ def system_of(table):
     """The box and the equations of a table."""
     grid, section = table["grid"], dict(table["equation"])
     shape = grid["shape"]
-    lengths = grid.get("lengths", "2 pi")
-    lengths = [length(v) for v in (lengths if isinstance(lengths, list) else [lengths] * len(shape))]
+    lengths = [length(v) for v in (g if isinstance(g := grid.get("lengths", "2 pi"), list) else [g] * len(shape))]
     name, d = section["name"], len(shape)
     if grid.get("walls"):
         return between_walls(table, section, Layer(shape, lengths))
@@ -66,7 +65,6 @@ def system_of(table):
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
-    # ⟨|∇u|²⟩ of all modes, also of those whose slope nobody knows
     series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],

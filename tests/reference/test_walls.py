@@ -43,8 +43,7 @@ ROWS = {
     ),
     "mhd": (
         {"viscosity": 0.05, "resistivity": 0.03, "mean_field": [0.3, 0.2]},
-        {"magnetic_field": FREE, "velocity": {"lower": {"moving": 0.4}}},
-        [8, 9], [3.0, 1.5], "sbdf2",
+        {"magnetic_field": FREE, "velocity": {"lower": {"moving": 0.4}}}, [8, 9], [3.0, 1.5], "sbdf2",
     ),
     "oldroyd-b": (
         {"viscosity": 0.05, "polymer_viscosity": 0.5, "relaxation_time": 1.0, "stress_diffusivity": 0.02},
