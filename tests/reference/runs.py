@@ -43,9 +43,8 @@ def length(value):
 def system_of(table):
     """The box and the equations of a table."""
     grid, section = table["grid"], dict(table["equation"])
-    shape = grid["shape"]
-    lengths = [length(v) for v in (g if isinstance(g := grid.get("lengths", "2 pi"), list) else [g] * len(shape))]
-    name, d = section["name"], len(shape)
+    shape, given, name, d = grid["shape"], grid.get("lengths", "2 pi"), section["name"], len(grid["shape"])
+    lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
     if grid.get("walls"):
         return between_walls(table, section, Layer(shape, lengths))
     box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
