@@ -51,7 +51,6 @@ def gravity_wave(grid, n, frequency, rotation):
     return omega, at
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stepper", "frequency", "rotation"),
     [(IFRK4(), 3.0, 0.7), (ETDRK4(), 0.0, 2.0)],
