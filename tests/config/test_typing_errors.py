@@ -40,8 +40,9 @@ def refusal(tmp_path, table):
     (tmp_path / "run.toml").write_text(tomli_w.dumps(table))
     with pytest.raises(ConfigError) as caught:
         assemble.parse_run_file(tmp_path / "run.toml")
-    text = str(caught.value)
-    assert "\n" not in text
+    text, *shown = str(caught.value).splitlines()
+    assert not shown or not shown[-1].strip(" ^"), "a line of a text with its place marked, and nothing else"
+    assert len(shown) in (0, 2)
     return text
 
 
@@ -50,6 +51,8 @@ def test_a_key_with_one_wrong_letter(path, tmp_path):
     table = tomllib.loads(path.read_text())
     for number, place in enumerate(places(table)):
         if len(place) == 2 and place[0] in FREE and isinstance(table[place[0]][place[1]], dict):
+            continue
+        if place[:-1] in (("equation", "energies"), ("equation", "series")):  # names of the author's, too
             continue
         at = number % len(place[-1])
         wrong = f"{place[-1][:at]}q{place[-1][at + 1 :]}"
