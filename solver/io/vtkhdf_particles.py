@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from solver.grid import Grid
 from solver.io.files import partial_path, publish
 from solver.io.hdf5 import new_hdf5
 from solver.io.rows import Table
@@ -16,16 +17,16 @@ POSITION, NUMBER = "position", "number"
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 
 
-def write_particles_vtkhdf(path: Path, table: Table, lengths: Sequence[float]) -> None:
+def write_particles_vtkhdf(path: Path, table: Table, grid: Grid) -> None:
     """Write particles at all times of a table as one file, in place of an existing one; first process only.
 
-    Positions are put back into the box, so that they lie in the fields of snapshots. All numbers are in single
+    Positions are put back into the periodic box, so that they lie in the fields of snapshots. All numbers are in single
     precision; vectors have three components. Each point is a cell of its own, so that filters and glyphs show it.
 
     Args:
         path: file to write, which ends in .hdf.
         table: rows with a column `position` `(t, particle, direction)`, and others `(t, particle, …)`.
-        lengths: sides of the box [length].
+        grid: has the sides of the box, and says which are periodic.
 
     Raises:
         DiskError: it could not be written; an existing file is unchanged.
@@ -35,7 +36,7 @@ def write_particles_vtkhdf(path: Path, table: Table, lengths: Sequence[float]) -
     position = table.values[POSITION]
     steps, count, d = position.shape
     wrapped = np.zeros((steps, count, 3), np.float32)
-    wrapped[..., :d] = _in_box(position, np.asarray(lengths))
+    wrapped[..., :d] = _in_box(position, grid)
     arrays = {name: _as_points(values, d) for name, values in table.values.items() if name != POSITION}
     try:
         with new_hdf5(partial_path(path)) as file:
@@ -57,9 +58,11 @@ def write_particles_vtkhdf(path: Path, table: Table, lengths: Sequence[float]) -
         raise
 
 
-def _in_box(position: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _in_box(position: np.ndarray, grid: Grid) -> np.ndarray:
+    lengths = np.asarray(grid.box.lengths)
     x = np.mod(position, lengths).astype(np.float32)
-    return np.where(x >= lengths.astype(np.float32), np.float32(0), x)  # rounded up to the end of the box
+    x = np.where(x >= lengths.astype(np.float32), np.float32(0), x)  # rounded up to the end of the box
+    return np.where(grid.periodic, x, position.astype(np.float32))
 
 
 def _as_points(values: np.ndarray, d: int) -> np.ndarray:

@@ -106,13 +106,12 @@ class ParticleTracks(Output):
             check_continues(_file(run.directory, name), self.layout(run.equation, name), f"particles with {name}")
 
     def flush(self, run: Run) -> None:
-        lengths = run.equation.grid.box.lengths
         for file in _files(run.directory):
             file.flush()
             table = file.table() if self.paraview else None
             if table is not None:
                 make_folder(run.directory.particles)
-                write_particles_vtkhdf(_for_paraview(run.directory, file), table, lengths)
+                write_particles_vtkhdf(_for_paraview(run.directory, file), table, run.equation.grid)
 
     @classmethod
     def paths(cls, directory: RunDirectory) -> tuple[Path, ...]:

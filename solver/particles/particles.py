@@ -183,10 +183,8 @@ class Particles(Companion):
         grid = equation.grid
         length = self.storage(equation).axes(grid)[0]
         named = {POSITION: positions_at_start(self, equation, length)}
-        rows = list(self.rows(grid.dimensions).values())[-1].stop + reflects(
-            equation
-        )  # the last one counts reflections
-        y = jnp.zeros((rows, length), grid.dtype)
+        last = list(self.rows(grid.dimensions).values())[-1]
+        y = jnp.zeros((last.stop + reflects(equation), length), grid.dtype)  # one row more counts reflections
         particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
         if type(self).start_of is not Particles.start_of:
             named |= self._asked(equation, fields, None, particle, self.start_of)

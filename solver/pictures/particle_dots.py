@@ -15,8 +15,8 @@ MOST = 3000  # particles of a name that are drawn
 def dots_in(snapshot: Snapshot, axes: tuple[str, ...], across: float | None) -> dict[str, np.ndarray]:
     """Positions `(direction, particle)` in a plane of a run's snapshot, by the name of the particles.
 
-    In three dimensions they are the particles within one spacing of the plane. Empty where no positions were written at
-    the snapshot's step, and for mean fields and slices.
+    In three dimensions they are the particles within one spacing of the plane, its mean between walls. Empty where no
+    positions were written at the snapshot's step, and for mean fields and slices.
 
     Args:
         snapshot: a snapshot in the folder of its run.
@@ -30,26 +30,33 @@ def dots_in(snapshot: Snapshot, axes: tuple[str, ...], across: float | None) -> 
         (rows,) = np.nonzero(steps == snapshot.step)
         if not rows.size or positions.shape[2] != len(names):
             continue
-        inside = {axis: _in_box(positions[rows[-1], :, i], snapshot.axes[axis]) for i, axis in enumerate(names)}
+        inside = {axis: _in_box(positions[rows[-1], :, i], snapshot, axis) for i, axis in enumerate(names)}
         seen = np.ones(positions.shape[1], bool)
         for axis in (axis for axis in names if axis not in axes and across is not None):
-            points = snapshot.axes[axis]
-            length, spacing = _length(points), points[1] - points[0]
-            apart = np.abs(inside[axis] - across)
-            seen &= np.minimum(apart, length - apart) <= spacing
+            spacing, apart = _spacing(snapshot.axes[axis]), np.abs(inside[axis] - across)
+            if axis not in snapshot.bounded:
+                apart = np.minimum(apart, _length(snapshot.axes[axis]) - apart)
+            seen &= apart <= spacing
         shown = np.flatnonzero(seen)
         shown = shown[:: max(1, -(-len(shown) // MOST))]
         found[name] = np.stack([inside[axis][shown] for axis in axes])
     return found
 
 
-def _in_box(x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    return points[0] + np.mod(x - points[0], _length(points))
+def _in_box(x: np.ndarray, snapshot: Snapshot, axis: str) -> np.ndarray:
+    """Positions along an axis, of a periodic one put back into the box."""
+    points = snapshot.axes[axis]
+    return x if axis in snapshot.bounded else points[0] + np.mod(x - points[0], _length(points))
+
+
+def _spacing(points: np.ndarray) -> float:
+    """Mean distance of neighbouring points."""
+    return float(points[-1] - points[0]) / (len(points) - 1)
 
 
 def _length(points: np.ndarray) -> float:
     """Length of a periodic axis."""
-    return float(points[1] - points[0]) * len(points)
+    return _spacing(points) * len(points)
 
 
 def _tracks(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:

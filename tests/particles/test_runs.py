@@ -1,11 +1,12 @@
 """Particles by command: files, restarts, other devices, members, and wrong input."""
 
+import h5py
 import numpy as np
 import pytest
 
 import solver as sw
 from solver.cli.main import main
-from solver.io import Snapshot, list_snapshots, read_snapshot
+from solver.io import RecordsLayout, Snapshot, Table, list_snapshots, read_snapshot, write_particles_vtkhdf
 from solver.pictures import View, particle_dots
 from solver.pictures.drawn_slices import figure_of
 from solver.pictures.film import frames
@@ -145,6 +146,22 @@ def test_particles_near_a_plane_are_drawn_in_three_dimensions(monkeypatch, tmp_p
     assert particle_dots.dots_in(Snapshot(snapshot.path, step=4, **given), ("x", "y"), 0.0) == {}
     means = Snapshot(snapshot.path, step=5, window={"since": 0.0}, **given)
     assert particle_dots.dots_in(means, ("x", "y"), 0.0) == {}
+
+
+def test_between_walls_heights_are_drawn_and_written_as_they_are(monkeypatch, tmp_path):
+    """The points are uneven there, and a particle at the upper wall is not at the lower one."""
+    grid = sw.Grid((8, 9), lengths=(2.0, 1.0), walls="y", mesh=sw.device_mesh([0]))
+    axes = {name: points.ravel() for name, points in zip("xy", grid.coordinates(), strict=True)}
+    x = np.array([[0.5, 1.0], [2.1, 0.5], [-0.1, 0.0]])
+    monkeypatch.setattr(particle_dots, "_tracks", lambda folder: {"dust": (np.array([5]), x[None])})
+    given = {"t": 0.0, "title": "", "axes": axes, "variables": {}, "bounded": frozenset("y")}
+    snapshot = Snapshot(tmp_path / "snapshots" / "step-00000005.h5", step=5, **given)
+    expected = [[0.5, 1.0], [0.1, 0.5], [1.9, 0.0]]
+    np.testing.assert_allclose(particle_dots.dots_in(snapshot, ("x", "y"), None)["dust"].T, expected)
+    table = Table(RecordsLayout({}, {}), np.array([0]), np.array([5]), np.array([0.0]), {"position": x[None]})
+    write_particles_vtkhdf(tmp_path / "dust.hdf", table, grid)
+    with h5py.File(tmp_path / "dust.hdf") as file:
+        np.testing.assert_allclose(file["VTKHDF/Points"][:, :2], expected, atol=1e-6)
 
 
 @pytest.mark.slow
