@@ -8,11 +8,12 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Complex
 
+from solver.diagnostics.sums import on_all_alike, on_parts
 from solver.grid import Grid, mode_index
-from solver.mesh import is_explicit, over_auto_axes, split_axes
+from solver.mesh import split_axes
 
 
 def mode_coefficients(
@@ -54,10 +55,7 @@ def _from_blocks(u_hat: Array, index: Array, grid: Grid) -> Array:
             local_index.append(jnp.clip(index[:, i] - first, 0, side - 1))
         return jax.lax.psum(jnp.where(inside, block[(..., *local_index)], 0), axes)
 
-    mesh = None if is_explicit(grid.mesh) else grid.mesh
-    parts = PartitionSpec(*[None] * lead, *axes)
-    mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
-    return over_auto_axes(mapped, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(u_hat)
+    return on_all_alike(on_parts(local, grid, PartitionSpec(*[None] * lead, *axes)), grid)(u_hat)
 
 
 def frequency_spectrum(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,12 +6,13 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int
 
 from solver.diagnostics.probability import Moments, bins_of, ratio
+from solver.diagnostics.sums import on_all_alike, on_parts
 from solver.grid import Grid
-from solver.mesh import is_explicit, over_auto_axes, split_axes
+from solver.mesh import split_axes
 
 
 @partial(jax.jit, static_argnames=("count", "grid"))  # outside of `jit` a `shard_map` compiles each operation by itself
@@ -36,12 +37,8 @@ def count_by_index(index: Int[Array, "... particle"], count: int, grid: Grid) ->
     names = tuple(split_axes(grid.mesh))
     parts = PartitionSpec(*[None] * (index.ndim - 1), names)
 
-    def run(index: Array) -> Array:
-        mesh = None if is_explicit(grid.mesh) else grid.mesh
-        summed = lambda index: jax.lax.psum(local(index), names)  # noqa: E731
-        return jax.shard_map(summed, mesh=mesh, in_specs=parts, out_specs=PartitionSpec(), check_vma=False)(index)
-
-    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(index)
+    summed = lambda index: jax.lax.psum(local(index), names)  # noqa: E731
+    return on_all_alike(on_parts(summed, grid, parts, check_vma=False), grid)(index)
 
 
 def counts_in_boxes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -50,11 +51,9 @@ def sum_by_index(values: Array, index: Array, count: int, grid: Grid) -> Array:
         whole = [-n % p for n, p in zip(index.shape, grid.layout.parts, strict=True)]
         values = jnp.pad(values, [(0, 0)] * lead + [(0, n) for n in whole])
         index = jnp.pad(index, [(0, n) for n in whole], constant_values=count)
-        # with Explicit axes this runs inside `auto_axes`, whose mesh is then the current one
-        mesh = None if is_explicit(grid.mesh) else grid.mesh
-        return jax.shard_map(local, mesh=mesh, in_specs=(parts, space), out_specs=PartitionSpec())(values, index)
+        return on_parts(local, grid, (parts, space))(values, index)
 
-    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(values, index)
+    return on_all_alike(run, grid)(values, index)
 
 
 @partial(jax.jit, static_argnames="grid")
@@ -88,11 +87,24 @@ def of_blocks(local: Callable[[Array], Array], values: Array, sides: Sequence[in
     def run(values: Array) -> Array:
         padding = [(0, padded - n) for n, padded in zip(grid.physical_shape, sides, strict=True)]
         parts = PartitionSpec(*[None] * lead, *split_axes(grid.mesh, grid.dimensions))
-        mesh = None if is_explicit(grid.mesh) else grid.mesh
-        mapped = jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec())
-        return mapped(jnp.pad(values, [(0, 0)] * lead + padding))
+        return on_parts(local, grid, parts)(jnp.pad(values, [(0, 0)] * lead + padding))
 
-    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))(values)
+    return on_all_alike(run, grid)(values)
+
+
+def on_parts(local: Callable[..., Array], grid: Grid, parts: Any, **options: Any) -> Callable[..., Array]:
+    """A function of each device's parts of arrays, split as `parts` says, whose result is the same on every device.
+
+    For use inside of `on_all_alike`; `jax.shard_map` takes `options`.
+    """
+    # with Explicit axes this runs inside `auto_axes`, whose mesh is then the current one
+    mesh = None if is_explicit(grid.mesh) else grid.mesh
+    return jax.shard_map(local, mesh=mesh, in_specs=parts, out_specs=PartitionSpec(), **options)
+
+
+def on_all_alike(run: Callable[..., Array], grid: Grid) -> Callable[..., Array]:
+    """A function whose result is the same on every device, also on a mesh with Explicit axes."""
+    return over_auto_axes(run, grid.mesh, NamedSharding(grid.mesh, PartitionSpec()))
 
 
 def _sums(values: Array, index: Array, count: int, dimensions: int) -> Array:
