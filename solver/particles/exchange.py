@@ -9,9 +9,10 @@ A value is computed by one device, by one sequence of operations: its bits do no
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -236,10 +237,16 @@ def _on_devices(part: _Part, c: Array, cells: Array, slopes: bool) -> Array:
 # ---- exchange ---------------------------------------------------------------------------------------------------
 
 
+FEW = 1024  # so few that all of them may ask the same device in one round
+
+
 def capacity(particles: int, devices: int) -> int:
-    """Positions that a pair of devices exchanges in a round: as of an even spread, and four deviations more."""
-    mean = particles / devices**2
-    return max(1, math.ceil(min(mean + 4 * math.sqrt(mean) + 4, particles / devices)))
+    """Positions that a pair of devices exchanges in a round: as of an even spread, and four deviations more.
+
+    All that a device has where they are few.
+    """
+    mean, most = particles / devices**2, particles / devices
+    return max(1, math.ceil(most if particles <= FEW else min(mean + 4 * math.sqrt(mean) + 4, most)))
 
 
 @dataclass(frozen=True)
@@ -278,13 +285,14 @@ def _by_requests(part: _Part, slopes: bool, c: Array, cells: Array) -> Array:
     The first round stands outside of the loop of the others: on a CPU XLA does not order exchanges in a loop or a
     branch and independent ones outside of it (seen with jaxlib 0.10.2), and devices that begin with different ones wait
     for each other for ever, where they have fewer threads than exchanges. Positions that are spread evenly need one
-    round. The loop has a derivative of its own, since a number of turns that is not known has no reverse mode.
+    round, and so do few positions, without a loop. The loop has a derivative of its own, since a number of turns that
+    is not known has no reverse mode.
     """
     asked = _Asked.of(part, cells)
     kinds = (1 + len(cells), len(c)) if slopes else (len(c),)
     nothing = jnp.zeros((*kinds, cells.shape[1]), c.dtype) + _zeros(cells[0]).astype(c.dtype)
     turn = lambda r, out: _round(part, slopes, asked, c, cells, r, out)  # noqa: E731
-    return lax.fori_loop(1, asked.rounds, turn, turn(jnp.int32(0), nothing))
+    return _further(asked, turn, turn(jnp.int32(0), nothing))
 
 
 def _forward(part: _Part, slopes: bool, c: Array, cells: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -300,10 +308,16 @@ def _backward(part: _Part, slopes: bool, kept: tuple[Array, Array], change: Arra
         one = lambda c, cells: _round(part, slopes, asked, c, cells, r, _zeros(change))  # noqa: E731
         return jax.tree.map(jnp.add, sums, jax.vjp(one, c, cells)[1](change))
 
-    return lax.fori_loop(1, asked.rounds, add, add(jnp.int32(0), (_zeros(c), _zeros(cells))))
+    return _further(asked, add, add(jnp.int32(0), (_zeros(c), _zeros(cells))))
 
 
 _by_requests.defvjp(_forward, _backward)
+
+
+def _further(asked: _Asked, turn: Callable[[Array, Any], Any], first: Any) -> Any:
+    """The first round's result, after further rounds where they can be needed."""
+    one_is_enough = asked.slots >= len(asked.order)
+    return first if one_is_enough else lax.fori_loop(1, asked.rounds, turn, first)
 
 
 def _zeros(values: Array) -> Array:

@@ -9,7 +9,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from solver.cli.main import main
 from solver.mesh import split_axes
-from solver.particles.exchange import capacity, interpolated_on
+from solver.particles.exchange import FEW, capacity, interpolated_on
 from solver.plan.particle_exchanges import exchanges_in
 from solver.plan.program import ARRAY, SIZES
 
@@ -45,7 +45,7 @@ def bytes_in(text, kind):
 
 @pytest.mark.slow
 def test_exchanges_are_those_of_the_formula_and_of_the_compiled_program(make_grid):
-    devices, count, order, components, d = 3, 600, 4, 2, 3
+    devices, count, order, components, d = 3, 1200, 4, 2, 3
     grid = make_grid((12, 12, 10), devices=devices)
     c = jax.ShapeDtypeStruct((components, 12, 12, 10), grid.dtype, sharding=grid.physical_sharding(4))
     sharding = NamedSharding(grid.mesh, PartitionSpec(None, split_axes(grid.mesh)))
@@ -54,7 +54,7 @@ def test_exchanges_are_those_of_the_formula_and_of_the_compiled_program(make_gri
     found = exchanges_in(program.trace(c, x).jaxpr)
     of_particles = [e for e in found if e.kind == "all_to_all"]
     slots = capacity(count, devices)
-    assert slots == math.ceil(600 / 9 + 4 * math.sqrt(600 / 9) + 4)
+    assert slots == math.ceil(1200 / 9 + 4 * math.sqrt(1200 / 9) + 4)
     assert sum(e.sent for e in of_particles) == (devices - 1) * slots * (8 * d + 1 + 8 * components)
     planes = [e for e in found if e.kind == "ppermute"]
     assert sum(e.sent for e in planes) == (order - 1) * 12 * 10 * components * 8
@@ -63,6 +63,9 @@ def test_exchanges_are_those_of_the_formula_and_of_the_compiled_program(make_gri
     further = 2  # the loop of further rounds has the same
     assert bytes_in(text, "all-to-all") == further * sum(e.held for e in of_particles)
     assert bytes_in(text, "collective-permute") == sum(e.held for e in planes)
+    few = jax.ShapeDtypeStruct((d, FEW // devices * devices), grid.dtype, sharding=sharding)
+    assert "while" in str(program.trace(c, x).jaxpr)
+    assert "while" not in str(program.trace(c, few).jaxpr)
 
 
 @pytest.mark.slow

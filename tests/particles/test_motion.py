@@ -174,8 +174,9 @@ def test_they_begin_at_their_release():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
-def test_gradients_of_a_place_against_differences(devices):
+def test_gradients_of_a_place_against_differences(devices, monkeypatch):
     """By the strength of the flow, through several rounds of the exchange, and by the starts."""
+    monkeypatch.setattr("solver.particles.exchange.FEW", 0)
     stepper = sw.steppers.IFRK4()
     grid = sw.Grid((16, 16), mesh=sw.device_mesh(range(devices)))
     crowd = STARTS * np.array([0.2, 1.0])
