@@ -19,14 +19,14 @@ from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
 from solver.fft.pairs import PairedArrays, has_paired_transform
 from solver.fft.partitioning import DeviceWork, on_global_arrays
-from solver.fft.plain import PlainArrays, has_plain_transform
+from solver.fft.plain import MOST_POINTS, PlainArrays, has_plain_transform
 from solver.fft.point_function import FieldFunctions
 from solver.fft.stages import has_sizes
 from solver.fft.whole import WholeArrays
 from solver.grid.layout import Layout
 from solver.mesh import AnyMesh, across_hosts, padded_sharding, unpadded_sharding
 
-FEW_POINTS = 2**15  # 32³: a transform on its own is then on whole arrays, which are quicker to compile than blocks
+FEW_POINTS = 2**15  # 32³: a transform on its own is then one FFT call, which is quicker to compile than blocks
 
 
 def local_transform(
@@ -34,8 +34,8 @@ def local_transform(
 ) -> LocalTransform:
     """A device's part of transforms: in one call, on whole arrays, in blocks, or overlapped in waves.
 
-    A transform on its own (`is_alone`) is for starts and rows, a step spends its time in functions of points. Where
-    points are few, XLA takes longer to compile blocks than such a transform takes to run.
+    A transform on its own (`is_alone`) is for starts, rows and gradients, while a step spends its time in functions of
+    points. Where points are few, XLA takes longer to compile blocks than such a transform takes to run.
 
     An operand whose batch has no size yet, as `jax.export` may have it, is not cut: blocks and waves count what they
     hold.
@@ -53,10 +53,9 @@ def local_transform(
         return WholeArrays(precision)
     if method.pairs and has_paired_transform(layout, on_cpu):
         return PairedArrays(precision)
-    if has_plain_transform(layout, on_cpu):
+    if has_plain_transform(layout, on_cpu, FEW_POINTS if is_alone else MOST_POINTS):
         return PlainArrays()
-    is_short = is_alone and layout.devices == 1 and math.prod(layout.points) <= FEW_POINTS
-    in_blocks = method.in_blocks(layout, on_cpu) and not is_short
+    in_blocks = method.in_blocks(layout, on_cpu)
     single: LocalTransform = Blocks(method.chunks, on_cpu, precision) if in_blocks else WholeArrays(precision)
     waves = method.waves_on(layout, across_hosts(mesh))
     return Overlapped(waves, method.most_fields_in_waves, single, precision) if waves > 1 else single

@@ -20,9 +20,9 @@ from solver.grid.layout import Layout
 MOST_POINTS = 2**12  # 16³ or 64²
 
 
-def has_plain_transform(layout: Layout, on_cpu: bool) -> bool:
-    """True if a grid of two or three dimensions is so small, and on one device of a CPU."""
-    return on_cpu and layout.devices == 1 and layout.dimensions > 1 and math.prod(layout.points) <= MOST_POINTS
+def has_plain_transform(layout: Layout, on_cpu: bool, most_points: int) -> bool:
+    """True if a grid of two or three dimensions has no more points than these, and is on one device of a CPU."""
+    return on_cpu and layout.devices == 1 and layout.dimensions > 1 and math.prod(layout.points) <= most_points
 
 
 @dataclass(frozen=True)
