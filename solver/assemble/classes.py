@@ -19,8 +19,7 @@ from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.equation import Equation, SplitEquation
 from solver.forcing.forcing import Forcing
-from solver.initial.functions import from_function
-from solver.initial.initial import Initial
+from solver.initial.initial import Initial, from_function
 from solver.outputs.output import Output
 from solver.particles.particles import Particles
 from solver.spaces.field import MoreFields

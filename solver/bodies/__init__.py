@@ -6,9 +6,9 @@ An equation takes them as `bodies=`: one of them, or a dict by name. Their numbe
 from typing import Any
 
 from solver.bodies.body import Body as Body, Obstacle as Obstacle
-from solver.bodies.functions import from_distance as from_distance
 from solver.bodies.obstacles import Obstacles as Obstacles
 from solver.bodies.sampled import Sampled as Sampled, from_image as from_image
+from solver.bodies.shapes import from_distance as from_distance
 from solver.discovery import public_class, public_names
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from solver.config.checksum import checksum
 from solver.config.ensemble import EnsembleSection, member_name, with_values
 from solver.config.entry import Entry, Schema
 from solver.config.messages import ConfigError, nearest
 from solver.config.parameters import table_model
-from solver.config.renamed import drop_foreign_keys
 from solver.config.resolved import SECTIONS, WRITTEN, WRITTEN_BY_DEFAULT, Config, Named
 from solver.config.sections import (
     DevicesSection,
@@ -26,6 +24,7 @@ from solver.config.sections import (
     WallsSection,
     WrittenEquation,
 )
+from solver.config.source import checksum
 from solver.config.toml import apply_override, keys_of, read_toml, value_at
 
 AT_WALLS = "conduction"  # name of the initial field of fields between walls that have none
@@ -37,6 +36,8 @@ SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other
     "devices": DevicesSection,
     "random": RandomSection,
 }
+KINDS = ("equation", "initial", "forcing")
+Keys = tuple[str, ...]
 
 
 def load(path: str | Path, schema: Schema, overrides: Sequence[str] = ()) -> Config:
@@ -344,3 +345,54 @@ def _check_values(outputs: Mapping[str, Named]) -> None:
             raise ConfigError(f"output.{name}.{error}") from None
         except Exception as error:
             raise ConfigError(f"output.{name}: {output.described}: {type(error).__name__}: {error}") from error
+
+
+def drop_foreign_keys(
+    table: Mapping[str, Any], before: Mapping[str, Any], given: Collection[Keys], schema: Schema
+) -> list[str]:
+    """If an override gives a section another name, drop the keys of the file that the new class does not have.
+
+    Args:
+        table: the run file with its overrides; keys are dropped in place.
+        before: the run file without them.
+        given: the keys that the overrides set. These are kept; unknown ones are refused later.
+        schema: knows the classes.
+
+    Returns:
+        A line for each section that lost keys.
+    """
+    lines = []
+    for keys, section, old in list(_sections(table, before)):
+        name = section.get("name")
+        if (*keys, "name") not in given or name == old.get("name"):
+            continue
+        try:
+            known = schema.find(keys[0], str(name)).parameters
+        except ConfigError:
+            continue  # the unknown name is reported where it is read
+        dropped = [key for key in old if key not in known and key != "name" and not _is_given((*keys, key), given)]
+        for key in dropped:
+            section.pop(key, None)
+        if dropped:
+            path = ".".join(keys)
+            listed = ", ".join(f"{path}.{key}" for key in dropped)
+            lines.append(f"{path}.name = {name!r} has no {listed}: dropped")
+    return lines
+
+
+def _sections(
+    table: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[tuple[Keys, dict[str, Any], dict[str, Any]]]:
+    """Tables that may name a class, now and before the overrides: the tables of KINDS, and their tables by field."""
+    for kind in KINDS:
+        section, old = table.get(kind), before.get(kind)
+        if isinstance(section, dict) and isinstance(old, dict):
+            yield (kind,), section, old
+            for field, inner in list(section.items()):
+                if isinstance(inner, dict) and isinstance(old.get(field), dict):
+                    yield (kind, field), inner, old[field]
+
+
+def _is_given(keys: Keys, given: Collection[Keys]) -> bool:
+    """True if an override sets this key or a key below it."""
+    return any(other[: len(keys)] == keys for other in given)

@@ -1,4 +1,4 @@
-"""A user's file with classes, and its copy in a run's directory, whose name ends with a checksum of its contents."""
+"""A user's file with classes, its copy in a run's directory, and the checksum that ends the copy's name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from solver.config.messages import ConfigError
 
 SHORT = 12  # digits of the checksum in the name of a copy
 COPY = re.compile(rf"-([0-9a-f]{{{SHORT}}})\.py(?=:|$)")
+PART = 2**24  # bytes that are read at once
 
 
 @dataclass(frozen=True)
@@ -61,3 +62,13 @@ def is_copy(name: str) -> bool:
 def original_name(name: str) -> str:
     """The name without the checksum of a copy: `waves-0123456789ab.py:Waves` gives `waves.py:Waves`."""
     return COPY.sub(".py", name)
+
+
+def checksum(path: Path, size: int | None = None) -> str:
+    """SHA-256 of a file's bytes, or of its first `size` bytes."""
+    digest, left = hashlib.sha256(), path.stat().st_size if size is None else size
+    with path.open("rb") as file:
+        while left > 0 and (part := file.read(min(left, PART))):
+            digest.update(part)
+            left -= len(part)
+    return digest.hexdigest()

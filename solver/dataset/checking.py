@@ -9,7 +9,7 @@ from typing import Any
 
 import h5py
 
-from solver.config.checksum import checksum
+from solver.config.source import checksum
 from solver.dataset.file_faults import file_faults
 from solver.dataset.making import STATS
 from solver.dataset.manifest import NAME, read_manifest

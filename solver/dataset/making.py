@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.config import ConfigError
-from solver.config.checksum import checksum
+from solver.config.source import checksum
 from solver.dataset.contents import DataSet, Trajectory
 from solver.dataset.layout import create_layout
 from solver.dataset.manifest import manifest_of, read_manifest, write_manifest

@@ -1,15 +1,5 @@
 """Pure functions of fields: means, spectra, transfers, statistics, extremes; see docs/diagnostics.md."""
 
-from solver.diagnostics.correlations import (
-    correlation_distances as correlation_distances,
-    correlations as correlations,
-    longitudinal_and_transverse as longitudinal_and_transverse,
-)
-from solver.diagnostics.cross_spectra import (
-    co_spectrum as co_spectrum,
-    quadrature_spectrum as quadrature_spectrum,
-    shell_flux as shell_flux,
-)
 from solver.diagnostics.extremes import largest as largest, smallest as smallest
 from solver.diagnostics.gradients import (
     dissipation_rate as dissipation_rate,
@@ -35,8 +25,11 @@ from solver.diagnostics.increments import (
 )
 from solver.diagnostics.line_spectra import (
     across_wavenumbers as across_wavenumbers,
+    correlation_distances as correlation_distances,
+    correlations as correlations,
     line_spectrum as line_spectrum,
     line_wavenumbers as line_wavenumbers,
+    longitudinal_and_transverse as longitudinal_and_transverse,
     plane_spectrum as plane_spectrum,
 )
 from solver.diagnostics.modes import frequency_spectrum as frequency_spectrum, mode_coefficients as mode_coefficients
@@ -72,8 +65,11 @@ from solver.diagnostics.scattered import (
     particle_density as particle_density,
 )
 from solver.diagnostics.spectra import (
+    co_spectrum as co_spectrum,
     mean_product as mean_product,
     mean_square as mean_square,
+    quadrature_spectrum as quadrature_spectrum,
+    shell_flux as shell_flux,
     shell_index as shell_index,
     shell_spectrum as shell_spectrum,
     shell_wavenumbers as shell_wavenumbers,

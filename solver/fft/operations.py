@@ -17,9 +17,8 @@ from solver.fft.jaxdecomp_engine import transform_by_jaxdecomp
 from solver.fft.local import LocalTransform
 from solver.fft.method import Method
 from solver.fft.overlapped import Overlapped
-from solver.fft.pairs import PairedArrays, has_paired_transform
 from solver.fft.partitioning import DeviceWork, on_global_arrays
-from solver.fft.plain import MOST_POINTS, PlainArrays, has_plain_transform
+from solver.fft.plain import MOST_POINTS, PairedArrays, PlainArrays, has_paired_transform, has_plain_transform
 from solver.fft.point_function import FieldFunctions
 from solver.fft.stages import has_sizes
 from solver.fft.whole import WholeArrays

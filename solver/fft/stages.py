@@ -14,15 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Layout as ArrayLayout, with_layout_constraint
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 from jaxtyping import Array
 
-from solver.fft.tables import table
 from solver.fft.wire import all_to_all
 from solver.grid.layout import Layout
 
 AnyArray: TypeAlias = Array | np.ndarray  # NumPy's may be passed outside of jit
 EXPORTING: ContextVar[bool] = ContextVar("EXPORTING", default=False)  # whether the program is for `jax.export`
 LARGEST_CALL = 2**31  # elements: XLA left GPU FFTs of as many unscaled, without an error (openxla/xla issue 45009)
+_table = Primitive("table")
 
 # ---- transforms -------------------------------------------------------------------------------------------------
 
@@ -207,3 +209,25 @@ def transposed(u: Array, order: Sequence[int]) -> Array:
     """The axes in space in another order. XLA decides whether the elements move in memory."""
     lead = u.ndim - len(order)
     return u.transpose(*range(lead), *(lead + axis for axis in order))
+
+
+def table(numbers: np.ndarray) -> Array:
+    """The numbers as an array of the program that is traced.
+
+    JAX makes an array that a function closes over an input of its program, and `custom_partitioning` takes no function
+    with such inputs. A table is an operation without operands, which holds its numbers itself.
+    """
+    return _table.bind(content=numbers.tobytes(), shape=numbers.shape, dtype=numbers.dtype)
+
+
+def _numbers(content: bytes, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _lower(context: Any, **numbers: Any) -> Any:
+    return [mlir.ir_constant(_numbers(**numbers))]
+
+
+_table.def_impl(lambda **numbers: jnp.asarray(_numbers(**numbers)))
+_table.def_abstract_eval(lambda content, shape, dtype: jax.core.ShapedArray(shape, dtype))
+mlir.register_lowering(_table, _lower)

@@ -19,7 +19,7 @@ Elsewhere it is FFT z, keep kz, FFT y, keep ky, as on pencils, and the sent arra
 
 The inverse goes back the same way, one axis at a time, so that y is transformed for retained kz only. It is written for
 GPUs, where every pass over memory counts. It consists of forward FFTs of conjugates, since XLA follows an inverse FFT
-by a pass that scales; the last one, to real values, is complex and of half the length (`real_lines`). What is sent
+by a pass that scales; the last one, to real values, is complex and of half the length (`modes_of_pairs`). What is sent
 keeps the order of its axes, so that XLA makes one kernel of each transposition and the zeros that are put in.
 """
 
@@ -32,14 +32,15 @@ from functools import partial
 from typing import TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames, LocalTransform, mesh_names
 from solver.fft.many_lines import forward_of_lines, inverse_of_lines
 from solver.fft.maxima import largest_of_devices, largest_on_device
 from solver.fft.point_function import FieldFunctions
-from solver.fft.real_lines import modes_of_pairs, points_of_pairs
-from solver.fft.stages import exchange, extend, fft, reorder, resize, to_modes, to_points, transposed, truncate
+from solver.fft.stages import exchange, extend, fft, reorder, resize, table, to_modes, to_points, transposed, truncate
 from solver.grid.layout import Layout
 
 Step: TypeAlias = Callable[[Array], Array]
@@ -250,3 +251,37 @@ def _planes_in_one_call(layout: Layout) -> bool:
     """
     quick = all(n <= SHORT or n & (n - 1) == 0 for n in layout.points[1:])
     return layout.dimensions == 2 or (layout.pencils == 1 and quick)
+
+
+def modes_of_pairs(modes: Array) -> Array:
+    """Conjugates of Z_0, …, Z_M−1 along the axis before the last, from the conjugates of U_0, …, U_M.
+
+    Neighbouring points of a line of N make one complex number, z_j = u_2j + i u_2j+1, so that a complex FFT of N/2
+    gives real values. With M = N/2 and w = exp(2πi/N) the modes of z are
+
+        Z_k = (U_k + conj U_M−k) + i wᵏ (U_k − conj U_M−k),    k = 0, …, M − 1
+
+    (Press et al., Numerical Recipes, section 12.3). On a GPU that is less work than an inverse real FFT: cuFFT's
+    destroys its operand, so that XLA copies it first, and XLA scales the result in a pass of its own. The sums above
+    become part of the kernel that writes the array to transform, and `points_of_pairs` takes the two parts where the
+    values are read.
+
+    Both choose by products with tables of zeros and ones. XLA would join parts in a kernel of their own; and it works a
+    comparison of indices out once, and then merges the kernels that read the result, of one wave of planes and of the
+    next, so that none could overlap an exchange.
+
+    As in every transform to real values, the imaginary parts of U_0 and U_M count as zero.
+    """
+    m = modes.shape[-2] - 1
+    k = np.arange(m)[:, None]
+    low, high = modes[..., :m, :], jnp.conj(jnp.flip(modes[..., 1:, :], -2))
+    counts = table((k > 0).astype(modes.real.dtype))
+    low, high = (lax.complex(part.real, part.imag * counts) for part in (low, high))
+    turn = table((-1j * np.exp(-1j * np.pi * k / m)).astype(modes.dtype))
+    return low + high + turn * (low - high)
+
+
+def points_of_pairs(pairs: Array) -> Array:
+    """u along the last axis, from the conjugates of z."""
+    turned = pairs[..., None] * table(np.asarray([1, 1j], pairs.dtype))  # whose real parts are u_2j and u_2j+1
+    return turned.real.reshape(*pairs.shape[:-1], -1)

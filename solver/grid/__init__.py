@@ -15,7 +15,7 @@ from solver.grid.locate import (
     find_point as find_point,
     mode_index as mode_index,
 )
-from solver.grid.modes import Fourier as Fourier, Kind as Kind, Modes as Modes
+from solver.grid.modes import Fourier as Fourier, Kind as Kind, Modes as Modes, Storage as Storage
 from solver.grid.pieces import (
     Form as Form,
     Piece as Piece,
@@ -24,4 +24,3 @@ from solver.grid.pieces import (
     parts_here as parts_here,
     pieces as pieces,
 )
-from solver.grid.storage import Storage as Storage

@@ -57,8 +57,13 @@ if TYPE_CHECKING:
         read_manifest as read_manifest,
         step_of as step_of,
     )
-    from solver.io.pack import Pack as Pack, log_of_run as log_of_run, packs_for as packs_for, packs_in as packs_in
-    from solver.io.pack_lock import PackLock as PackLock
+    from solver.io.pack import (
+        Pack as Pack,
+        PackLock as PackLock,
+        log_of_run as log_of_run,
+        packs_for as packs_for,
+        packs_in as packs_in,
+    )
     from solver.io.provenance import kept_variables as kept_variables, record_provenance as record_provenance
     from solver.io.read_snapshots import (
         Snapshot as Snapshot,
@@ -79,7 +84,12 @@ if TYPE_CHECKING:
         Rows as Rows,
         Table as Table,
     )
-    from solver.io.sent_states import receive_state as receive_state, send_state as send_state
+    from solver.io.sent_states import (
+        fetch_state as fetch_state,
+        offer_state as offer_state,
+        receive_state as receive_state,
+        send_state as send_state,
+    )
     from solver.io.series import SeriesFile as SeriesFile, read_series as read_series
     from solver.io.snapshots import (
         BODIES as BODIES,
@@ -92,9 +102,11 @@ if TYPE_CHECKING:
         variables_in as variables_in,
         write_snapshot as write_snapshot,
     )
-    from solver.io.state_transfer import fetch_state as fetch_state, offer_state as offer_state
-    from solver.io.vtkhdf import series_path as series_path, update_series as update_series
-    from solver.io.vtkhdf_particles import write_particles_vtkhdf as write_particles_vtkhdf
+    from solver.io.vtkhdf import (
+        series_path as series_path,
+        update_series as update_series,
+        write_particles_vtkhdf as write_particles_vtkhdf,
+    )
     from solver.io.writer import (
         Job as Job,
         Writer as Writer,

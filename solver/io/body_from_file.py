@@ -9,8 +9,7 @@ import equinox as eqx
 import numpy as np
 
 from solver.bodies.sampled import Sampled, from_image
-from solver.config.checksum import checksum
-from solver.config.source import SHORT
+from solver.config.source import SHORT, checksum
 from solver.io.hdf5 import dataset, read_hdf5
 
 

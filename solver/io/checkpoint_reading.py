@@ -17,8 +17,8 @@ from solver.cluster import in_group_of
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Fourier, Grid, Storage
 from solver.io.checkpoint_store import verify_together
+from solver.io.checkpoint_writing import Leaf, leaves_of
 from solver.io.hdf5 import dataset, read_hdf5
-from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import CheckpointError, read_manifest
 from solver.mesh import whole_on_each
 from solver.steppers.start import state_shapes

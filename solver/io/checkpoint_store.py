@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.cluster import LOGGER, Agreement, any_process, is_first, own_group
-from solver.config.checksum import checksum
+from solver.config.source import checksum
 from solver.io.files import PARTIAL, partial_path
 from solver.io.manifest import CheckpointError, OtherFormat, list_checkpoints, newest_healthy, read_manifest
 from solver.io.shared_file import NAME as NAME_OF_SHARED, block_checksums

@@ -22,15 +22,15 @@ import jax
 import numpy as np
 
 from solver.cluster import Agreement, in_group_of, is_first, own_group
-from solver.config.checksum import checksum
+from solver.config.source import checksum
 from solver.grid import Grid, Storage
 from solver.io import shared_file
 from solver.io.files import make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import new_hdf5
 from solver.io.host import host_copy
-from solver.io.leaves import Leaf, leaves_of
 from solver.io.manifest import FORMAT, MANIFEST, CheckpointError, digest
 from solver.steppers.state import State
+from solver.steppers.storage import HOST, path_in_state
 
 
 @dataclass(frozen=True)
@@ -236,3 +236,34 @@ def value_as_json(leaf: Leaf) -> dict[str, Any]:
         return {"key": str(jax.random.key_impl(leaf.value)), "value": data.tolist(), "dtype": str(data.dtype)}
     value = np.asarray(leaf.value)
     return {"value": value.tolist(), "dtype": str(value.dtype)}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Entry of a state, with its name and storage.
+
+    Args:
+        name: path of the entry in the state, such as `field/velocity`.
+        value: array, number or random key, or its shape.
+        storage: storage of the entry.
+    """
+
+    name: str
+    value: Any
+    storage: Storage
+
+    @property
+    def is_key(self) -> bool:
+        """True if the entry is a random key."""
+        return jax.dtypes.issubdtype(getattr(self.value, "dtype", np.float64), jax.dtypes.prng_key)
+
+
+def leaves_of(state: State) -> list[Leaf]:
+    """Every entry of a state.
+
+    Raises:
+        ValueError: a state made by hand, which does not say how its arrays are stored.
+    """
+    storage = state.storage_by_path()
+    entries = jax.tree_util.tree_leaves_with_path(state)
+    return [Leaf(path_in_state(path), value, storage.get(path_in_state(path), HOST)) for path, value in entries]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from solver.io.lock import read_lock
 
 if TYPE_CHECKING:
-    from solver.io.pack import Pack
-    from solver.io.pack_lock import PackLock
+    from solver.io.pack import Pack, PackLock
     from solver.io.row_store import RowStore
 
 

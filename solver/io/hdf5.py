@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from solver.config.checksum import checksum
+from solver.config.source import checksum
 from solver.io.files import disk_error
 
 # metadata with checksums, which HDF5 1.10 and all later versions can read

@@ -1,11 +1,6 @@
 """Stepping: `evolve`, with pauses that yield the state; `integrate` and `rollout`, pure functions."""
 
 from solver.loop.batch import Modules as Modules, signature as signature
-from solver.loop.cfl_at_start import (
-    LongStep as LongStep,
-    long_step as long_step,
-    long_step_at_start as long_step_at_start,
-)
 from solver.loop.controls import (
     Attempt as Attempt,
     FixedStep as FixedStep,
@@ -14,7 +9,6 @@ from solver.loop.controls import (
     StepControl as StepControl,
 )
 from solver.loop.course import BlowUp as BlowUp, Course as Course, evolve as evolve
-from solver.loop.energy import energy_of_all as energy_of_all
 from solver.loop.many import (
     Rows as Rows,
     evolve_members as evolve_members,
@@ -24,11 +18,6 @@ from solver.loop.many import (
 )
 from solver.loop.members import Members as Members
 from solver.loop.pure import integrate as integrate
-from solver.loop.rounded_time import (
-    RoundedTime as RoundedTime,
-    rounded_time as rounded_time,
-    rounded_time_at_start as rounded_time_at_start,
-)
 from solver.loop.schedule import TOLERANCE as TOLERANCE, Schedule as Schedule, reached as reached
 from solver.loop.short_words import (
     check_end as check_end,
@@ -36,11 +25,19 @@ from solver.loop.short_words import (
     step_control as step_control,
 )
 from solver.loop.step_function import StepFunction as StepFunction, step_function as step_function
+from solver.loop.step_warnings import (
+    LongStep as LongStep,
+    RoundedTime as RoundedTime,
+    long_step as long_step,
+    long_step_at_start as long_step_at_start,
+    rounded_time as rounded_time,
+    rounded_time_at_start as rounded_time_at_start,
+)
 from solver.loop.steps import (
     StepLimits as StepLimits,
     advance as advance,
     advance_donating as advance_donating,
     trace_advance as trace_advance,
 )
-from solver.loop.sums import device_state as device_state
+from solver.loop.sums import device_state as device_state, energy_of_all as energy_of_all
 from solver.loop.trajectory import rollout as rollout

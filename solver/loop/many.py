@@ -13,9 +13,11 @@ from jaxtyping import Array
 
 from solver.dynamics.compiled import compiled
 from solver.loop.batch import (
+    BatchArrays,
     Modules,
     arrays_of,
     check_batch,
+    constrained_batch,
     kind_of_key,
     numbers_of,
     own_leaves,
@@ -23,12 +25,11 @@ from solver.loop.batch import (
     state_of,
     with_own,
 )
-from solver.loop.batch_arrays import BatchArrays, constrained_batch
 from solver.loop.course import BlowUp, Course
 from solver.loop.members import Members
 from solver.loop.pure import integrate
-from solver.loop.rounded_time import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.schedule import Schedule
+from solver.loop.step_warnings import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.sums import traced
 from solver.loop.trajectory import rollout
 from solver.mesh import MEMBER

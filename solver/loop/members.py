@@ -19,9 +19,11 @@ from jaxtyping import Array
 
 from solver.dynamics.compiled import compiled
 from solver.loop.batch import (
+    BatchArrays,
     Modules,
     arrays_of,
     check_batch,
+    constrained_batch,
     kind_of_key,
     numbers_of,
     own_leaves,
@@ -29,7 +31,6 @@ from solver.loop.batch import (
     state_of,
     with_own,
 )
-from solver.loop.batch_arrays import BatchArrays, constrained_batch
 from solver.loop.controls import StepControl
 from solver.loop.course import Call
 from solver.loop.steps import StepLimits, advance_state

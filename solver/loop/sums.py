@@ -9,6 +9,7 @@ Source: Knuth, The Art of Computer Programming, vol. 2 (1997), 4.2.2, theorem B 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -17,7 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import BUDGET, split_budget, with_budget, without_budget
+from solver.dynamics.equation import SplitEquation
 from solver.operators import Fields
 from solver.static import no_ambient_mesh
 from solver.steppers.state import State
@@ -152,3 +155,13 @@ def on_host(number: Any) -> Any:
 def traced(tree: Any) -> bool:
     """True if any leaf is being traced."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def energy_of_all(equation: AnyEquation, fields: Fields) -> Array:
+    """Half the mean square of all fields together, Σ ½⟨|f|²⟩; whatever the equation means by energy. All-reduces."""
+    if isinstance(equation, SplitEquation):  # which keeps values at the points
+        points = math.prod(equation.grid.physical_shape)
+        return sum((0.5 * jnp.sum(jnp.abs(f) ** 2) / points for f in fields.values()), jnp.zeros(()))
+    counted = {name: equation.space(name).counted(f, 0.5) for name, f in equation.fields_alone(fields).items()}
+    squares = (0.5 * equation.space(name).whole_square(f) for name, f in counted.items())
+    return sum(squares, jnp.zeros(()))

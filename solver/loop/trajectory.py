@@ -31,9 +31,9 @@ from solver.loop.pure_steps import (
     whole,
     with_rates,
 )
-from solver.loop.rounded_time import rounded_time, rounded_time_at_start, warn_of_rounded_time
 from solver.loop.saving import Save, SaveFunction, row_of, save_module, with_start
 from solver.loop.short_words import check_step_control, step_control
+from solver.loop.step_warnings import rounded_time, rounded_time_at_start, warn_of_rounded_time
 from solver.loop.steps import begin_control
 from solver.loop.sums import Pair, apart, as_pair, device_state, traced
 from solver.steppers.checks import check_history, check_kinds, check_state

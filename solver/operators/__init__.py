@@ -6,17 +6,15 @@ from solver.operators.derivatives import (
     divergence as divergence,
     gradient as gradient,
     project_solenoidal as project_solenoidal,
+    solve_biharmonic as solve_biharmonic,
+    solve_helmholtz as solve_helmholtz,
+    solve_poisson as solve_poisson,
 )
 from solver.operators.draws import (
     GENERATOR as GENERATOR,
     normal as normal,
     random_key as random_key,
     uniform as uniform,
-)
-from solver.operators.elliptic import (
-    solve_biharmonic as solve_biharmonic,
-    solve_helmholtz as solve_helmholtz,
-    solve_poisson as solve_poisson,
 )
 from solver.operators.linear import (
     Diagonal as Diagonal,

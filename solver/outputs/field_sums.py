@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.grid import Storage
@@ -84,3 +83,30 @@ def units_of(equation: AnyEquation, name: str) -> str:
     field, _, which = name.rpartition("_")
     units = equation.fields[field].units
     return units if which == "mean" or not units else f"({units})^2"
+
+
+def add_to_mean(mean: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Add a value to a mean: mean + (weight/total)(value − mean).
+
+    Args:
+        mean: mean of the earlier values, of any type that can be added and scaled.
+        value: the new value.
+        weight: weight of the new value.
+        total: weight of all values, including the new one.
+
+    Source: West, Comm. ACM 22 (1979) 532.
+    """
+    return mean + (weight / total) * (value - mean)
+
+
+def add_to_squares(squares: Any, deviation: Any, weight: Any, total: Any) -> Any:
+    """Add a value to Σ weight (value − mean)², without the cancellation of ⟨q²⟩ − ⟨q⟩².
+
+    Args:
+        squares: the sum of the earlier values.
+        deviation: the new value minus the mean of the earlier values.
+        weight, total: as in `add_to_mean`. Divide the sum by `total` for the variance.
+
+    Source: West, Comm. ACM 22 (1979) 532.
+    """
+    return squares + weight * (1 - weight / total) * deviation**2

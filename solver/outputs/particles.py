@@ -24,7 +24,7 @@ from solver.outputs.records import bytes_of_row, check_continues
 from solver.particles.flow import ACCELERATION, GRADIENT, FlowSource
 from solver.particles.particles import POSITION, TURNS, particles_of
 from solver.pictures import Recorded, View, save
-from solver.pictures.tracks import tracks_figure
+from solver.pictures.particles import tracks_figure
 from solver.steppers.state import State
 
 DIRECTIONS = "x, y, z"

@@ -16,7 +16,6 @@ import numpy as np
 
 from solver.cluster import LOGGER, is_first
 from solver.config import nearest
-from solver.diagnostics.moments import add_to_mean, add_to_squares
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Storage
@@ -40,6 +39,8 @@ from solver.loop import TOLERANCE, Schedule, reached
 from solver.outputs.at_points import component_labels
 from solver.outputs.field_sums import (
     add_fields,
+    add_to_mean,
+    add_to_squares,
     means_and_variances,
     no_sums,
     shapes_of_sums,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from solver.pictures.series import ensemble_figure as ensemble_figure, series_figure as series_figure
     from solver.pictures.slices import Panel as Panel, slices_figure as slices_figure, update_slices as update_slices
     from solver.pictures.spectra import spectra_figure as spectra_figure
-    from solver.pictures.style import pyplot as pyplot, save as save
-    from solver.pictures.view import FORMATS as FORMATS, PLANES as PLANES, View as View
+    from solver.pictures.style import FORMATS as FORMATS, PLANES as PLANES, View as View, pyplot as pyplot, save as save
 
 __getattr__, __dir__ = imported_when_used(__name__)

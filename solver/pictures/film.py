@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Snapshot, read_snapshot
-from solver.pictures import View, update_slices
 from solver.pictures.drawn_slices import common_colours, figure_of, panels_of, plane_of, sides_of, slice_caption
-from solver.pictures.style import style
+from solver.pictures.slices import update_slices
+from solver.pictures.style import View, style
 
 DPI = 150
 

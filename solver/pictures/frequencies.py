@@ -10,9 +10,8 @@ from solver.diagnostics.modes import frequency_spectrum
 from solver.pictures.against_time import entries
 from solver.pictures.recorded import Recorded
 from solver.pictures.records import MAX_PANELS
-from solver.pictures.style import PAGE, grid_of, hide_rest, in_words, legend_below, new_figure, style, with_unit
+from solver.pictures.style import PAGE, View, grid_of, hide_rest, in_words, legend_below, new_figure, style, with_unit
 from solver.pictures.ticks import few_ticks
-from solver.pictures.view import View
 
 MIN_TIMES = 16
 MAX_LINES = 8

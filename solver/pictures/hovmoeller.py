@@ -11,9 +11,8 @@ from solver.pictures.colours import colours_of, is_cyclic
 from solver.pictures.interpolation import Side, factors, finer_side
 from solver.pictures.panels import chosen_times, time_colours
 from solver.pictures.slices import colour_ticks, limits
-from solver.pictures.style import PAGE, in_words, legend_below, new_figure, style, unit
+from solver.pictures.style import PAGE, View, in_words, legend_below, new_figure, style, unit
 from solver.pictures.ticks import box_ticks, few_ticks
-from solver.pictures.view import View
 
 
 def hovmoeller_figure(

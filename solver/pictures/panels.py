@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures.recorded import Recorded
-from solver.pictures.view import View
+from solver.pictures.style import View
 
 MakePanel = Callable[[Any, Any, View], None]  # figure, axes of the panel, view
 MAX_TIMES = 6

@@ -9,9 +9,8 @@ import numpy as np
 
 from solver.pictures.panels import MakePanel, chosen_times, draw_band, time_colours
 from solver.pictures.recorded import Recorded
-from solver.pictures.style import INK, in_words, legend_below, unit
+from solver.pictures.style import INK, View, in_words, legend_below, unit
 from solver.pictures.ticks import few_ticks
-from solver.pictures.view import View
 
 LABELS = {"deviation": "deviation / rms", "log10_of_mean": "log₁₀(value / mean)"}
 NEAR = 0.15  # of a slope: how far that of a curve may be off

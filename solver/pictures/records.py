@@ -7,25 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.against_time import LISTED, TimePanel, time_panels
+from solver.pictures.against_time import LISTED, TimePanel, number_tables, time_panels
 from solver.pictures.colours import Colours, colours_of
-from solver.pictures.fluxes import ENDINGS, flux_panels
-from solver.pictures.height_panels import height_panels
 from solver.pictures.hovmoeller import curves_at_times, diagram
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
-from solver.pictures.lag_panels import lag_panels
-from solver.pictures.number_table import number_tables
 from solver.pictures.panels import MakePanel, chosen_times, draw_band, draw_windows, time_colours
-from solver.pictures.plane_panels import plane_panels
+from solver.pictures.particles import lag_panels
+from solver.pictures.plane_panels import height_panels, plane_panels
 from solver.pictures.profiles import pdf_panel, profile_panel, structure_panel
 from solver.pictures.recorded import Recorded
 from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.series import since_start
 from solver.pictures.slices import IMAGE, extent, shape_of_box
-from solver.pictures.spectra import DEEP, compensated_panel, has_both_signs, loglog_at_times, mark_k_max, power_of_k
-from solver.pictures.style import PAGE, grid_of, hide_rest, legend_below, new_figure, style, unit, with_unit, wrap_title
+from solver.pictures.spectra import (
+    DEEP,
+    ENDINGS,
+    compensated_panel,
+    flux_panels,
+    has_both_signs,
+    loglog_at_times,
+    mark_k_max,
+    power_of_k,
+)
+from solver.pictures.style import (
+    PAGE,
+    View,
+    grid_of,
+    hide_rest,
+    legend_below,
+    new_figure,
+    style,
+    unit,
+    with_unit,
+    wrap_title,
+)
 from solver.pictures.ticks import few_ticks
-from solver.pictures.view import View
 
 MAX_PANELS = 12
 SPACE = ("x", "y", "z")

@@ -14,6 +14,7 @@ from solver.pictures.rounding import ROUND_OFF, rounding_alone, size_of, without
 from solver.pictures.style import (
     INK,
     PAGE,
+    View,
     grid_of,
     hide_rest,
     in_words,
@@ -25,7 +26,6 @@ from solver.pictures.style import (
     wrap_title,
 )
 from solver.pictures.ticks import few_ticks
-from solver.pictures.view import View
 
 ERRORS = ("_drift", "_imbalance", "divergence")  # endings of columns that are zero in a perfect run
 ZERO = "zero in a perfect run"

@@ -13,9 +13,20 @@ import numpy as np
 
 from solver.pictures.colours import CYCLE_OF_COLOURS, Colours, colours_of, is_cyclic
 from solver.pictures.interpolation import Side, factors, finer_side, on_finer_points
-from solver.pictures.style import INK, PAGE, PAPER, grid_of, hide_rest, in_words, new_figure, style, unit, wrap_title
+from solver.pictures.style import (
+    INK,
+    PAGE,
+    PAPER,
+    View,
+    grid_of,
+    hide_rest,
+    in_words,
+    new_figure,
+    style,
+    unit,
+    wrap_title,
+)
 from solver.pictures.ticks import box_ticks, few_ticks
-from solver.pictures.view import View
 
 FLAT, TALL = 0.4, 1.8  # height over width of a box: flatter panels are stacked, taller ones stand four in a row
 MAX_HEIGHT = 5.0  # inches of an image

@@ -1,4 +1,4 @@
-"""Shell spectra at several times, and compensated by a power of k, where a power law is a flat line."""
+"""Shell spectra at several times or compensated by a power of k, and transfer T(k) and flux Π(k) of invariants."""
 
 from __future__ import annotations
 
@@ -9,27 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from solver.pictures.panels import chosen_times, time_colours
+from solver.pictures.panels import MakePanel, chosen_times, draw_band, time_colours
+from solver.pictures.recorded import Recorded
 from solver.pictures.rounding import ROUND_OFF
 from solver.pictures.style import (
     COLUMN,
     INK,
     PAGE,
+    View,
     grid_of,
     hide_rest,
     in_words,
     legend_below,
     new_figure,
     style,
+    unit,
     with_unit,
     wrap_title,
 )
 from solver.pictures.ticks import few_ticks
-from solver.pictures.view import View
 
 NOISE = 1e-20  # over the largest value; the highest shells of a smooth field hold only round-off
 MOST_ACROSS = 3
 DEEP, SHALLOW = 1e-14, 1e-5  # lower edge of a spectrum, and of a compensated one, over the largest value
+WORDS = {"_transfer": "transfer T(k)", "_flux": "flux Π(k)", "_linear": "linear term"}
+ENDINGS = tuple(WORDS)
+LATER_HALF = "mean of later half"
+LATER = 3  # with more rows than this, the mean of their later half is drawn
 
 
 def spectra_figure(
@@ -142,3 +148,54 @@ def power_of_k(power: float) -> str:
     near = Fraction(power).limit_denominator(12)
     exponent = str(near) if abs(float(near) - power) < 1e-9 else f"{power:g}"
     return "k" if exponent == "1" else f"$k^{{{exponent}}}$"
+
+
+def flux_panels(recorded: Recorded) -> list[MakePanel]:
+    """For each unit, a panel of the transfers and one of the fluxes."""
+    made = []
+    if not any(name.endswith("_flux") for name in recorded.values):
+        return []
+    for ending, word in WORDS.items():
+        columns = [name for name in recorded.values if name.endswith(ending)]
+        for units in dict.fromkeys(recorded.units(name) for name in columns):
+            alike = [name for name in columns if recorded.units(name) == units]
+            made.append(_flux_panel(recorded, alike, ending, word, units))
+    return made
+
+
+def _flux_panel(recorded: Recorded, columns: list[str], ending: str, word: str, units: str) -> MakePanel:
+    axis_name = recorded.axes_of(columns[0])[0]
+    k = recorded.axis(axis_name)
+    seen = k > 0
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        single = len(columns) == 1
+        for name in columns:
+            label = recorded.times[-1] if single else in_words(name.removesuffix(ending))
+            _curves(axis, k[seen], recorded, name, seen, label)
+        energies = [recorded.values[name] for name in columns if name.removesuffix(ending).endswith("energy")]
+        if len(energies) > 1:
+            total = np.sum(energies, axis=0)[-1, seen]
+            axis.semilogx(k[seen], total, "--", color=INK[view.dark], lw=1.4, label="sum of energies")
+        axis.axhline(0, lw=0.6, color="0.5", zorder=0)
+        quantity = f"{in_words(columns[0].removesuffix(ending))}: {word}" if single else word
+        title = quantity if single else f"{quantity}, {recorded.times[-1]}"
+        axis.set(title=title, xlabel=recorded.label(axis_name), ylabel=unit(units))
+        mark_k_max(axis, k, recorded.k_max if axis_name == "k" else None, view)
+        axis.grid(True)
+        few_ticks(axis)
+        if axis.get_legend_handles_labels()[0]:
+            legend_below(axis)
+
+    return make
+
+
+def _curves(axis: Any, k: np.ndarray, recorded: Recorded, column: str, seen: np.ndarray, label: str) -> None:
+    """Draw the last row, and thin the mean over the second half of the rows; for windows, the last mean with a band."""
+    values = recorded.values[column][:, seen]
+    (line,) = axis.semilogx(k, values[-1], label=label)
+    draw_band(axis, k, recorded, column, line.get_color(), seen)
+    if len(values) > LATER and not recorded.spread:
+        later = values[len(values) // 2 :].mean(axis=0)
+        has_label = any(other.get_label() == LATER_HALF for other in axis.lines)
+        axis.semilogx(k, later, ":", lw=1.0, color=line.get_color(), label="_" if has_label else LATER_HALF)

@@ -6,6 +6,7 @@ from solver.discovery import imported_when_used
 
 if TYPE_CHECKING:
     from solver.reading.correlations import two_point_correlations as two_point_correlations
+    from solver.reading.datasets import to_xarray as to_xarray
     from solver.reading.ensemble import (
         MemberSeries as MemberSeries,
         member_rows as member_rows,
@@ -28,6 +29,5 @@ if TYPE_CHECKING:
         run_status as run_status,
     )
     from solver.reading.run import OpenRun as OpenRun, open_run as open_run
-    from solver.reading.trajectories import to_xarray as to_xarray
 
 __getattr__, __dir__ = imported_when_used(__name__)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from solver.pictures import Recorded
-from solver.pictures.against_time import LISTED, TimePanel, time_panels
-from solver.pictures.number_table import number_lines
+from solver.pictures.against_time import LISTED, TimePanel, number_lines, time_panels
 from solver.pictures.panels import chosen_times
 from solver.pictures.records import DEVIATIONS, array_columns
 from solver.pictures.series import ZERO, error_sizes, since_start, sorted_columns

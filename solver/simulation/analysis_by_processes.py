@@ -18,8 +18,8 @@ from solver.io import fetch_state, offer_state
 from solver.loop import BlowUp
 from solver.outputs.output import Output, Run
 from solver.simulation.analysis_by_thread import MAX_BEHIND, Ending
+from solver.simulation.directory import PLAN, keep_plan
 from solver.simulation.first_state import statistics_of
-from solver.simulation.kept_plan import PLAN, keep_plan
 from solver.simulation.output_list import OutputList, write_each
 from solver.simulation.simulation import Simulation
 from solver.steppers.state import State

@@ -13,6 +13,9 @@ import jax
 
 from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import ConfigError, Source, changed_keys, changed_physics, read_toml
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.derivation import plan_to_keep
+from solver.dynamics.equation import has_text
 from solver.io import (
     DirectoryLock,
     RunDirectory,
@@ -26,6 +29,9 @@ from solver.io import (
 )
 from solver.loop import BlowUp
 from solver.outputs import Output
+from solver.written.derivation import keep_plan as use_plan
+
+PLAN = "plan.json"  # in a run's directory
 
 
 def refuse_occupied(directory: RunDirectory, kinds: Iterable[type[Output]]) -> None:
@@ -200,3 +206,28 @@ def take(directory: RunDirectory) -> RunLock:
         raise ConfigError(f"output.directory = {str(directory.path)!r}: cannot be made: {error}") from None
     except TakenError as error:
         raise ConfigError(f"{directory.path}: {error}; wait for it, or stop it") from None
+
+
+def keep_plan(equation: AnyEquation, file: Path) -> None:
+    """Let all processes use the plan that the run's directory keeps, or else the one that the first has found.
+
+    Results of a search are facts of the run, found once and used again.
+
+    Collective. Another processor's round-off could find another plan of equal cost, and so another program.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if not has_text(equation):
+        return
+    found = plan_to_keep(equation)
+    has_file = is_first() and bool(found) and file.exists()
+    plan = Agreement("plan").tell(file.read_text("utf-8") if has_file else found)
+    if not plan:
+        return
+    try:
+        use_plan(plan)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    if is_first() and not has_file:
+        write_text(file, plan)

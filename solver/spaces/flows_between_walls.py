@@ -18,8 +18,15 @@ from solver.mesh import split_axes
 from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, integral, integral_transposed, times
 from solver.spaces.space import SOLENOIDAL
 from solver.walls.conditions import Rigid, Walls
-from solver.walls.scalar_modes import SLOPE, VALUE, lifting, lifting_with_mean, scalar_modes
-from solver.walls.stokes_modes import parts_by_symmetry, stokes_modes
+from solver.walls.modes import (
+    SLOPE,
+    VALUE,
+    lifting,
+    lifting_with_mean,
+    parts_by_symmetry,
+    scalar_modes,
+    stokes_modes,
+)
 
 
 class StokesModes(eqx.Module):

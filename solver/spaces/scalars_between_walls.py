@@ -14,7 +14,7 @@ from solver.grid import Grid
 from solver.spaces.polynomials import FieldBetweenWalls, times
 from solver.static import is_zero
 from solver.walls.conditions import Walls
-from solver.walls.scalar_modes import Wall, lifting, lifting_is_linear, scalar_modes
+from solver.walls.modes import Wall, lifting, lifting_is_linear, scalar_modes
 
 
 class ScalarModes(eqx.Module):

@@ -14,7 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from solver.static import is_zero
-from solver.walls.scalar_modes import SLOPE, VALUE, Wall
+from solver.walls.modes import SLOPE, VALUE, Wall
 
 LOWER, UPPER = "lower", "upper"
 LEAST = 1e-16  # of a H/(2b), below which a mixture is a slope; its inverse, above which it is a value

@@ -10,7 +10,7 @@ import pytest
 from helpers import read_checkpoint
 
 from solver.cli.main import main
-from solver.simulation import together
+from solver.simulation import stepping
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def run_file(tmp_path_factory):
 def finished(run_file):
     folder = run_file.parent / "whole"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "LINE_SECONDS", 0.0)
+        patch.setattr(stepping, "LINE_SECONDS", 0.0)
         assert main(["run", str(run_file), f"output.directory={folder}"]) == 0
     return folder
 

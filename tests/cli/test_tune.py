@@ -22,7 +22,7 @@ from solver.tune.candidates import (
     with_other_fields,
     with_other_waves,
 )
-from solver.tune.result import Result
+from solver.tune.search import Result
 
 DEMO = Path(__file__).parents[2] / "runs" / "taylor_green.toml"
 SMALL = ["grid.shape=[24,24,24]", "time.stepper=ifrk2", "initial={name='random-phase'}"]

@@ -7,7 +7,7 @@ import pytest
 
 from solver.fft import Method, Transform
 from solver.fft.operations import local_transform
-from solver.fft.pairs import PairedArrays
+from solver.fft.plain import PairedArrays
 
 
 @pytest.mark.parametrize("shape", [(9, 8), (10,)])

@@ -9,9 +9,8 @@ from helpers import numpy_coefficients
 
 import solver as sw
 from solver.fft import whole
-from solver.fft.real_lines import modes_of_pairs, points_of_pairs
-from solver.fft.tables import table
-from solver.fft.whole import WholeArrays, forward_local, inverse_local
+from solver.fft.stages import table
+from solver.fft.whole import WholeArrays, forward_local, inverse_local, modes_of_pairs, points_of_pairs
 from solver.grid.layout import Layout
 
 ROUND_OFF = {"float64": 1e-15, "float32": 5e-7}

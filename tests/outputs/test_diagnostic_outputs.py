@@ -17,7 +17,7 @@ from solver.cli.new_run_file import new_run_file
 from solver.config import load
 from solver.dynamics.derived import derived_quantities
 from solver.equations import SplitEquation
-from solver.loop.energy import energy_of_all
+from solver.loop.sums import energy_of_all
 from solver.outputs.records import Records, _at_time, _values
 
 REGISTRY = Registry()

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import solver as sw
-from solver.particles.drag import Drag
+from solver.particles.inertial import Drag
 
 STARTS = np.array([[0.4, 0.3], [2.0, 5.9], [6.2, 3.3], [4.4, 0.1]])
 A, G = 2.0, -0.5

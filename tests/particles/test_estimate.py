@@ -10,8 +10,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from solver.cli.main import main
 from solver.mesh import split_axes
 from solver.particles.exchange import FEW, capacity, interpolated_on
-from solver.plan.particle_exchanges import exchanges_in
 from solver.plan.program import ARRAY, SIZES
+from solver.plan.trace import exchanges_in
 
 RUN = """
 [grid]

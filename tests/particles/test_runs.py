@@ -7,7 +7,7 @@ import pytest
 import solver as sw
 from solver.cli.main import main
 from solver.io import RecordsLayout, Snapshot, Table, list_snapshots, read_snapshot, write_particles_vtkhdf
-from solver.pictures import View, particle_dots
+from solver.pictures import View, particles as particle_figures
 from solver.pictures.drawn_slices import figure_of
 from solver.pictures.film import frames
 
@@ -138,14 +138,14 @@ def test_particles_near_a_plane_are_drawn_in_three_dimensions(monkeypatch, tmp_p
     """Within a spacing of it, through the sides of the box; none of another step, and none over mean fields."""
     axes = {name: np.arange(8) * (2.0 / 8) for name in "xyz"}
     x = np.array([[0.1, 0.2, 2.1], [-0.1, 0.3, 0.24], [0.5, 0.4, 0.26], [0.6, 0.5, 1.8]])
-    monkeypatch.setattr(particle_dots, "_tracks", lambda folder: {"dust": (np.array([3, 5]), np.stack([x + 1, x]))})
+    monkeypatch.setattr(particle_figures, "_tracks", lambda folder: {"dust": (np.array([3, 5]), np.stack([x + 1, x]))})
     given = {"t": 0.0, "title": "", "axes": axes, "variables": {}}
     snapshot = Snapshot(tmp_path / "snapshots" / "step-00000005.h5", step=5, **given)
-    found = particle_dots.dots_in(snapshot, ("x", "y"), 0.0)["dust"]
+    found = particle_figures.dots_in(snapshot, ("x", "y"), 0.0)["dust"]
     np.testing.assert_allclose(found.T, [[0.1, 0.2], [1.9, 0.3], [0.6, 0.5]])
-    assert particle_dots.dots_in(Snapshot(snapshot.path, step=4, **given), ("x", "y"), 0.0) == {}
+    assert particle_figures.dots_in(Snapshot(snapshot.path, step=4, **given), ("x", "y"), 0.0) == {}
     means = Snapshot(snapshot.path, step=5, window={"since": 0.0}, **given)
-    assert particle_dots.dots_in(means, ("x", "y"), 0.0) == {}
+    assert particle_figures.dots_in(means, ("x", "y"), 0.0) == {}
 
 
 def test_between_walls_heights_are_drawn_and_written_as_they_are(monkeypatch, tmp_path):
@@ -153,11 +153,11 @@ def test_between_walls_heights_are_drawn_and_written_as_they_are(monkeypatch, tm
     grid = sw.Grid((8, 9), lengths=(2.0, 1.0), walls="y", mesh=sw.device_mesh([0]))
     axes = {name: points.ravel() for name, points in zip("xy", grid.coordinates(), strict=True)}
     x = np.array([[0.5, 1.0], [2.1, 0.5], [-0.1, 0.0]])
-    monkeypatch.setattr(particle_dots, "_tracks", lambda folder: {"dust": (np.array([5]), x[None])})
+    monkeypatch.setattr(particle_figures, "_tracks", lambda folder: {"dust": (np.array([5]), x[None])})
     given = {"t": 0.0, "title": "", "axes": axes, "variables": {}, "bounded": frozenset("y")}
     snapshot = Snapshot(tmp_path / "snapshots" / "step-00000005.h5", step=5, **given)
     expected = [[0.5, 1.0], [0.1, 0.5], [1.9, 0.0]]
-    np.testing.assert_allclose(particle_dots.dots_in(snapshot, ("x", "y"), None)["dust"].T, expected)
+    np.testing.assert_allclose(particle_figures.dots_in(snapshot, ("x", "y"), None)["dust"].T, expected)
     table = Table(RecordsLayout({}, {}), np.array([0]), np.array([5]), np.array([0.0]), {"position": x[None]})
     write_particles_vtkhdf(tmp_path / "dust.hdf", table, grid)
     with h5py.File(tmp_path / "dust.hdf") as file:

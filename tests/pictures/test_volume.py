@@ -9,8 +9,7 @@ import solver as sw
 from solver.cli.main import main
 from solver.pictures import View
 from solver.pictures.drawn_slices import Plane, panels_of
-from solver.pictures.drawn_volume import volume_of
-from solver.pictures.volume import Volume, can_render, levels_of, volume_picture, words_of
+from solver.pictures.volume import Volume, can_render, levels_of, volume_of, volume_picture, words_of
 
 
 def points(shape, lengths):

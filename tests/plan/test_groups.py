@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.plan.groups import group_of
+from solver.plan.program import group_of
 
 
 @pytest.mark.parametrize(

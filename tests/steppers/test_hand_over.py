@@ -12,7 +12,7 @@ from jax._src.array import ArrayImpl
 from jax.sharding import AxisType
 
 import solver as sw
-from solver.io.leaves import leaves_of
+from solver.io.checkpoint_writing import leaves_of
 from solver.mesh import device_mesh
 
 FORCED = sw.forcing.OrnsteinUhlenbeck(rms=1.0)

@@ -8,8 +8,7 @@ from jax.sharding import AbstractMesh, AxisType
 import solver as sw
 from solver.spaces import flows_between_walls
 from solver.walls import legendre
-from solver.walls.scalar_modes import SLOPE, VALUE, Wall, lifting, scalar_modes
-from solver.walls.stokes_modes import parts_by_symmetry, stokes_modes
+from solver.walls.modes import SLOPE, VALUE, Wall, lifting, parts_by_symmetry, scalar_modes, stokes_modes
 
 SIZES = (16, 32, 64, 128)
 RIGID, FREE, ONE_FREE = (True, True), (False, False), (True, False)

@@ -12,8 +12,7 @@ from solver.io import Variable, drop_snapshots, read_snapshot, snapshot_path, wr
 from solver.outputs import Extremes, Snapshots, Statistics, ZonalMeans
 from solver.outputs.at_points import variables
 from solver.outputs.output import Output
-from solver.pictures.cut import Cut
-from solver.pictures.derived_fields import derived_fields
+from solver.pictures.derived_fields import Cut, derived_fields
 from solver.pictures.drawn_slices import suiting_plane
 
 K = np.pi  # of the waves along x

@@ -112,7 +112,7 @@ def _draw_volume(directory: RunDirectory, name: str, folder: Path, view: View) -
     """Draw the snapshot of the view's time, or the last one."""
     from solver.io import list_snapshots, read_snapshot
     from solver.pictures.drawn_slices import chosen_snapshots
-    from solver.pictures.drawn_volume import draw_volume
+    from solver.pictures.volume import draw_volume
 
     snapshots = chosen_snapshots(list_snapshots(directory.snapshots), view)
     if not snapshots:

@@ -1,4 +1,4 @@
-"""The time in terms that hold it, which a grid in single precision rounds."""
+"""Warnings before the first step: a CFL number that a fixed step makes too large, a time rounded too much."""
 
 from __future__ import annotations
 
@@ -86,3 +86,46 @@ def _depends(jaxpr: Any, depend: Sequence[bool]) -> list[bool]:
         results = _depends(inner.jaxpr, given) if inner is not None else [any(given)] * len(equation.outvars)
         found |= {variable for variable, does in zip(equation.outvars, results, strict=True) if does}
     return [holds(variable) for variable in jaxpr.outvars]
+
+
+LARGEST_CFL = 1.0  # above it a wave or the flow crosses more than one interval between points in a step
+
+
+class LongStep(UserWarning):
+    """A fixed step whose CFL number is above one at the start.
+
+    `warnings.simplefilter("ignore", sw.LongStep)` turns it off.
+    """
+
+
+def long_step(equation: Any, control: StepControl, state: State) -> float | None:
+    """The CFL number of a fixed step if it is above one, or not finite; None otherwise.
+
+    Equations at the points (`SplitEquation`) and those without a rate have no such number. One evaluation of `rate`.
+    """
+    if control.size is None or not isinstance(equation, Equation) or equation.why_no_rate:
+        return None
+    number = float(control.size) * float(_rate(equation, state.field))
+    return None if number <= LARGEST_CFL else number
+
+
+def long_step_at_start(equation: Any, control: StepControl, state: State) -> str:
+    """Warning if the CFL number of a fixed first step is above one, with a step that makes it one; else empty."""
+    number = long_step(equation, control, state)
+    if number is None or not math.isfinite(number):
+        return ""
+    step = float(control.size)
+    fitting = _rounded_down(LARGEST_CFL * step / number)
+    return f"step = {step:g}: the CFL number is {number:.3g} at the start; step = {fitting:g} makes it 1"
+
+
+def warn_of_long_step(equation: Any, control: StepControl, state: State) -> None:
+    """Warn, in the class `LongStep`, of a fixed step whose CFL number is above one at the start."""
+    line = long_step_at_start(equation, control, state)
+    if line:
+        warnings.warn(line, LongStep, stacklevel=3)
+
+
+def _rounded_down(step: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(step)) - 1)
+    return math.floor(step / unit * (1 + 1e-9)) * unit
