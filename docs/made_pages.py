@@ -16,7 +16,7 @@ from solver.assemble import Registry
 from solver.cli.arguments import EPILOG, commands, help_of
 from solver.cli.reference import cell, class_section
 from solver.config import Entry
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 DOCS = Path(__file__).parent
 PICTURES = "images/gallery"

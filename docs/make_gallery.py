@@ -26,7 +26,7 @@ from typing import Any
 from PIL import Image
 
 from solver.assemble import Registry
-from solver.config.cases import cases
+from solver.config.toml import cases
 from solver.io import list_snapshots, read_snapshot
 from solver.pictures import View
 from solver.pictures.drawn_slices import figure_against_time, figure_of

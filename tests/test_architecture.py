@@ -96,7 +96,7 @@ from pathlib import Path
 from jax._src import xla_bridge
 from solver import assemble
 from solver.cli.new_run_file import new_run_file
-from solver.cli.settings import jax_for
+from solver.cli import jax_for
 registry, path = assemble.Registry(), Path({path!r})
 for name in registry.names("equation"):
     path.write_text(new_run_file(registry.find("equation", name), name))

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import jax
 
 from solver import assemble
-from solver.cli.codes import FINISHED, STOPPED_EARLY
+from solver.cli import FINISHED, STOPPED_EARLY
 from solver.cli.data_sets import makes_data_set, run_members_of_data_set
 from solver.cli.member_outputs import output_group_of, write_outputs_of_members
 from solver.cli.members import refuse_members, run_members

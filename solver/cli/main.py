@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Sequence
 
-from solver.cli.codes import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARLY, WRONG_INPUT
+from solver.cli import BLEW_UP, FAILED, INTERRUPTED, STALLED, STOPPED_EARLY, WRONG_INPUT
 from solver.cli.streams import OutputError, flush_or_drop, prepare_streams
 from solver.config import ConfigError
 from solver.stop import remember_signals

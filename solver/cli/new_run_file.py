@@ -11,7 +11,7 @@ from typing import Any
 
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 SPLIT = "solver.dynamics.equation.SplitEquation"
 OUTPUTS: dict[str, dict[str, Any]] = {

@@ -43,8 +43,7 @@ from solver.cluster.log import (
     log_to as log_to,
     start_log as start_log,
 )
-from solver.cluster.messages import Messages as Messages
-from solver.cluster.service import service_client as service_client
+from solver.cluster.service import Messages as Messages, service_client as service_client
 from solver.cluster.time_limit import (
     end_of_job as end_of_job,
     ends_by_limit as ends_by_limit,

@@ -14,9 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
-from solver.cluster.service import service_client
-
-PATIENCE = 10**9  # milliseconds; heartbeats and the watchdog notice a missing process, not this
+from solver.cluster.service import PATIENCE, service_client
 
 
 class Disagreement(RuntimeError):

@@ -1,4 +1,4 @@
-"""Run files as tables: read from TOML, with overrides from the command line."""
+"""Run files as tables: read from TOML, with overrides from the command line; and those that come with the package."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import solver
 from solver.config.messages import ConfigError
 from solver.config.source import original_name
 
@@ -107,3 +108,10 @@ def _toml_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def cases() -> dict[str, Path]:
+    """Run files by name, from the installed package or from `runs/` of a checkout."""
+    package = Path(solver.__file__).parent
+    folder = next(f for f in (package / "cases", package.parent / "runs") if f.is_dir())
+    return {path.stem.replace("_", "-"): path for path in sorted(folder.glob("*.toml"))}

@@ -11,8 +11,7 @@ from typing import Any
 import jax
 
 from solver.cluster import bound_cores
-from solver.doctor.job import Job
-from solver.doctor.verdict import Check, Facts, by_host, counted, listed
+from solver.doctor.job import Check, Facts, Job, by_host, counted, listed
 
 UUID_BYTES, BUS_ID_BYTES = 16, 32
 FEW_CORES = 2  # least number for a process that drives a GPU

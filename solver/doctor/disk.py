@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from solver.doctor.exchange import speed
-from solver.doctor.job import Job, wait_for_all
-from solver.doctor.verdict import Check, Facts, by_host, listed
+from solver.doctor.job import Check, Facts, Job, by_host, listed, wait_for_all
 from solver.io import in_words
 
 CHUNK = 2**20

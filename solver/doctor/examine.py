@@ -10,9 +10,8 @@ from pathlib import Path
 
 from solver.cluster import LOGGER, Launch, Watchdog, end_all, on_ending
 from solver.doctor import binding, disk, exchange, host, launch, libraries, memory, shared
-from solver.doctor.job import STALL_SECONDS, Job, Leftovers, gather, tell
+from solver.doctor.job import STALL_SECONDS, Check, Facts, Job, Leftovers, gather, tell
 from solver.doctor.report import make_report, write_report
-from solver.doctor.verdict import Check, Facts
 from solver.io import DiskError
 
 Measure = Callable[[Job], Facts]

@@ -19,8 +19,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, Mesh, PartitionSpec as P
 
-from solver.doctor.job import Job
-from solver.doctor.verdict import Check, Facts, listed
+from solver.doctor.job import Check, Facts, Job, listed
 from solver.io import in_words
 
 HOST, DEVICE = "host", "device"

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.cluster import machine_memory
-from solver.doctor.job import Job, wait_for_all
-from solver.doctor.verdict import Check, Facts, by_host, listed
+from solver.doctor.job import Check, Facts, Job, by_host, listed, wait_for_all
 from solver.io import in_words
 
 CLOCK_SECONDS, CLOCK_ROUNDS = 1.0, 3

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import jax
 
 from solver.cluster import mismatches
-from solver.doctor.job import Job
-from solver.doctor.verdict import Check, Facts, by_host, counted, listed
+from solver.doctor.job import Check, Facts, Job, by_host, counted, listed
 
 
 def measure(job: Job) -> Facts:

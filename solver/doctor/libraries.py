@@ -11,8 +11,7 @@ from typing import Any
 import jax
 import jaxlib
 
-from solver.doctor.job import Job
-from solver.doctor.verdict import Check, Facts, by_host, listed
+from solver.doctor.job import Check, Facts, Job, by_host, listed
 
 LOADED = re.compile(r"/lib(nccl|rccl|nccl-net\S*?|rccl-net\S*?|fabric|mpi|ibverbs|ucp)\.so[^/\s]*$")
 PREFIXES = ("NCCL_", "RCCL_", "FI_")

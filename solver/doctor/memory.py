@@ -13,8 +13,7 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 from solver.doctor.exchange import speed
-from solver.doctor.job import Job
-from solver.doctor.verdict import Check, Facts, listed
+from solver.doctor.job import Check, Facts, Job, listed
 
 ON_CPU, ON_GPU = 64 * 2**20, 512 * 2**20  # bytes of one array on one device
 STREAMS = 3  # two arrays are read, one is written

@@ -14,8 +14,8 @@ from solver.config import ConfigError
 from solver.doctor import exchange
 from solver.doctor.disk import total
 from solver.doctor.host import clock_offset
+from solver.doctor.job import Check, Facts, by_host
 from solver.doctor.memory import slowest
-from solver.doctor.verdict import Check, Facts, by_host
 from solver.io import write_text
 
 PACKAGES = ("slabwave", "jax", "jaxlib", "numpy")

@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from solver.doctor.job import Job, tell, wait_for_all
-from solver.doctor.verdict import Check, Facts, listed
+from solver.doctor.job import Check, Facts, Job, listed, tell, wait_for_all
 
 WAIT_SECONDS = 5.0  # file systems over a network may take a while to show a new file
 NAME = ".slabwave-doctor-{}-seen"

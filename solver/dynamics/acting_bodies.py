@@ -16,7 +16,7 @@ from jaxtyping import Array
 from solver.bodies import Obstacles
 from solver.bodies.body import known
 from solver.dynamics.at_points import KEPT, AtPoints, of_scalar
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.companion import MOTION, Companion
 from solver.dynamics.on_bodies import motion_rates, places_and_speeds, units_of_motion, velocity_and_change
 from solver.dynamics.symbol_value import multiplied_out

@@ -1,8 +1,9 @@
-"""The energy budget of an equation: causes of change of each energy, and their integrals stored with the fields."""
+"""The energy budget of an equation: changes of its fields, their causes, and the integrals stored with the fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -10,8 +11,26 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, summed, summed_by_device
-from solver.dynamics.changes import Changes
 from solver.operators import Fields
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of the fields at one moment: coefficients [u/time] by field name.
+
+    Args:
+        linear: L u.
+        nonlinear: N(u, t), without forcing.
+        forcing: forcing of the fields that are forced.
+        by_device: True if rates may be arrays `(devices,)` that add up to them (`diagnostics.mode_sums`): devices then
+            add up once in a step, and not for each of its evaluations.
+    """
+
+    linear: Fields
+    nonlinear: Fields
+    forcing: Fields
+    by_device: bool = False
+
 
 Budget = Mapping[str, Mapping[str, Array]]  # energy → cause → rate
 BUDGET = "budget"  # the entry beside the fields that holds its integrals over time

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
 

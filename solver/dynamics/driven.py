@@ -14,12 +14,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.acting_bodies import at_motion
-from solver.dynamics.budget import BUDGET, without_budget
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import BUDGET, Changes, without_budget
 from solver.dynamics.companion import Companion, Step
 from solver.dynamics.energy_budget import EnergyBudget
-from solver.dynamics.forcings import forcing_key
-from solver.dynamics.kicks import kicks, prepared_kicks
+from solver.dynamics.forcings import forcing_key, kicks, prepared_kicks
 from solver.grid import Grid
 from solver.operators import Fields, LinearOperator, uniform
 from solver.spaces.manifold import constrained

@@ -8,11 +8,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.budget import columns, stacked
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes, columns, stacked
 from solver.dynamics.companion import Companion
 from solver.dynamics.compiled import compiled
-from solver.dynamics.kicks import with_work_of_kicks, work_of_kicks
+from solver.dynamics.forcings import with_work_of_kicks, work_of_kicks
 from solver.operators import Fields
 
 

@@ -7,8 +7,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import shell_spectrum
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.budget import Budget, rates_of_sums
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Budget, Changes, rates_of_sums
 from solver.dynamics.report import Report
 from solver.operators import Fields
 from solver.written.energies import names_of_squares

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.budget import Budget
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Budget, Changes
 from solver.operators import Fields
 
 Mask: TypeAlias = Callable[[Sequence[Any], ArrayLike], Array]  # of coordinates, which broadcast, and time

@@ -10,8 +10,7 @@ from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, plus
 from solver.dynamics.between_walls import EvaluationBetweenWalls
-from solver.dynamics.budget import Budget, rates_of_sums
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Budget, Changes, rates_of_sums
 from solver.dynamics.quadratic import holds, power
 from solver.dynamics.symbol_value import multiplied_out
 from solver.dynamics.text_report import TextReport

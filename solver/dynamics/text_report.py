@@ -14,8 +14,7 @@ from jaxtyping import Array
 from solver.diagnostics.mode_sums import ModeSum, plus
 from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.at_points import AtPoints
-from solver.dynamics.budget import Budget, rates_of_sums
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Budget, Changes, rates_of_sums
 from solver.dynamics.evaluation import Evaluation
 from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
 from solver.dynamics.in_modes import Rows

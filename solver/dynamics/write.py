@@ -94,19 +94,14 @@ def write(
     Raises:
         WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
     """
-    if parameters is not None and not isinstance(parameters, Mapping):
-        parameters = dict.fromkeys(parameters, "scalar")
-    given = functions if isinstance(functions, Mapping) else {}
-    defaults = {name: function for name, function in given.items() if _holds_arrays(function)}
-    if defaults:
-        functions = {**given, **dict.fromkeys(defaults, FUNCTION)}
+    functions, defaults = _declared_functions(functions)
     made = class_of(
         Text(
             write=lines,
             fields=fields,
             unknowns=unknowns or {},
             define=define or {},
-            parameters=parameters,
+            parameters=_with_ranks(parameters),
             units=units or {},
             means=means or {},
             components=components or {},
@@ -126,6 +121,20 @@ def write(
         )
     )
     return _with_defaults(made, defaults) if defaults else made
+
+
+def _with_ranks(parameters: Any) -> Any:
+    """Parameters by name; parameters in a list are scalars."""
+    if parameters is None or isinstance(parameters, Mapping):
+        return parameters
+    return dict.fromkeys(parameters, "scalar")
+
+
+def _declared_functions(functions: Any) -> tuple[Any, dict[str, Any]]:
+    """Functions as a text declares them; those that hold arrays, apart, are defaults of parameters."""
+    given = functions if isinstance(functions, Mapping) else {}
+    defaults = {name: function for name, function in given.items() if _holds_arrays(function)}
+    return {**given, **dict.fromkeys(defaults, FUNCTION)} if defaults else functions, defaults
 
 
 def _holds_arrays(function: Any) -> bool:

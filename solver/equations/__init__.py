@@ -11,10 +11,9 @@ from solver.dynamics.equation import (
     SplitEquation as SplitEquation,
     advection_rate as advection_rate,
 )
-from solver.dynamics.idle_forcing import IdleForcing as IdleForcing
 from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
-from solver.dynamics.unsolved_modes import UnsolvedModes as UnsolvedModes
+from solver.dynamics.start_warnings import IdleForcing as IdleForcing, UnsolvedModes as UnsolvedModes
 from solver.dynamics.write import write as write
 from solver.equations.mean_field import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.spaces.field import Field as Field

@@ -6,10 +6,10 @@ from solver.dynamics.companion import CompanionWarning as CompanionWarning
 from solver.dynamics.equation import Equation as Equation
 from solver.dynamics.equation import SplitEquation as SplitEquation
 from solver.dynamics.equation import advection_rate as advection_rate
-from solver.dynamics.idle_forcing import IdleForcing as IdleForcing
 from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
-from solver.dynamics.unsolved_modes import UnsolvedModes as UnsolvedModes
+from solver.dynamics.start_warnings import IdleForcing as IdleForcing
+from solver.dynamics.start_warnings import UnsolvedModes as UnsolvedModes
 from solver.dynamics.write import write as write
 from solver.equations.advection_diffusion import AdvectionDiffusion as AdvectionDiffusion
 from solver.equations.allen_cahn import AllenCahn as AllenCahn

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.fft.local import AxisNames
-from solver.fft.many_lines import forward_of_lines, inverse_of_lines
 from solver.fft.stages import extend, to_modes, to_points, transposed, truncate
-from solver.fft.whole import WholeArrays
+from solver.fft.whole import WholeArrays, forward_of_lines, inverse_of_lines
 from solver.grid.layout import Layout
 
 MOST_POINTS = 2**12  # 16³ or 64²
@@ -57,7 +56,7 @@ class PairedArrays(PlainArrays):
     at −k, conj U(k) + i conj V(k). That is half the work of two real FFTs, and less: XLA carries out an inverse real
     FFT on a CPU at half the speed of a forward complex one. So all FFTs here are forward ones.
 
-    Nothing is sent but parts of lines (`many_lines`).
+    Nothing is sent but parts of lines (`forward_of_lines`).
     """
 
     def forward(self, u: Array, layout: Layout, axis_name: AxisNames, factor: float) -> Array:

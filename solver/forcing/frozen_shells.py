@@ -13,7 +13,7 @@ from jaxtyping import Array
 from solver.diagnostics import mean_square, shell_index, shell_wavenumbers, shell_width
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
-from solver.dynamics.idle_forcing import ROUNDING
+from solver.dynamics.start_warnings import ROUNDING
 from solver.forcing.forcing import Forcing
 from solver.grid import Grid, Storage
 from solver.spaces import FOURIER, Space

@@ -44,7 +44,7 @@ def load_checkpoint(
     Args:
         path: one checkpoint's folder.
         equation, stepper: they decide the entries of the state.
-        statistics: shapes and storage of the sums of each output, by its name (`steppers.storage.declare`). Sums
+        statistics: shapes and storage of the sums of each output, by its name (`steppers.state.declare`). Sums
             that the checkpoint does not have, or has in other shapes, are left out of the state.
         checked: True if the checksums have been compared already; otherwise each process compares its share.
 

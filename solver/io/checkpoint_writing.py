@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ from solver.grid import Grid, Storage
 from solver.io import shared_file
 from solver.io.files import make_folder, partial_path, publish, sync, write_text
 from solver.io.hdf5 import new_hdf5
-from solver.io.host import host_copy
 from solver.io.manifest import FORMAT, MANIFEST, CheckpointError, digest
-from solver.steppers.state import State
-from solver.steppers.storage import HOST, path_in_state
+from solver.steppers.state import HOST, State, path_in_state
+
+LARGE = 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -267,3 +268,17 @@ def leaves_of(state: State) -> list[Leaf]:
     storage = state.storage_by_path()
     entries = jax.tree_util.tree_leaves_with_path(state)
     return [Leaf(path_in_state(path), value, storage.get(path_in_state(path), HOST)) for path, value in entries]
+
+
+def host_copy(values: Any) -> np.ndarray:
+    """Copy an array into memory pages of its own, which are returned to the system when the copy is deleted.
+
+    In the heap, the copy would take part of the space that the scratch memory of a chunk has left. The next chunk would
+    not fit into the rest, and the heap would grow with every output.
+    """
+    source = np.asarray(values)
+    if source.nbytes < LARGE:
+        return source.copy()
+    copy = np.frombuffer(mmap.mmap(-1, source.nbytes), source.dtype).reshape(source.shape)
+    np.copyto(copy, source)
+    return copy

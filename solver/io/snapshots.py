@@ -17,9 +17,9 @@ import numpy as np
 
 from solver.cluster import Agreement, is_first
 from solver.grid import Grid
+from solver.io.checkpoint_writing import host_copy
 from solver.io.files import make_folder, partial_path, publish
 from solver.io.hdf5 import create, edit_hdf5, new_hdf5, seal, stored_dataset
-from solver.io.host import host_copy
 from solver.io.manifest import step_of
 from solver.io.subgrid import AXES, Subgrid
 from solver.io.vtkhdf import update_series, write_points, write_vtkhdf

@@ -7,6 +7,9 @@ from solver.loop.controls import (
     KeepCFL as KeepCFL,
     MeetTolerance as MeetTolerance,
     StepControl as StepControl,
+    check_end as check_end,
+    check_step_control as check_step_control,
+    step_control as step_control,
 )
 from solver.loop.course import BlowUp as BlowUp, Course as Course, evolve as evolve
 from solver.loop.many import (
@@ -19,11 +22,6 @@ from solver.loop.many import (
 from solver.loop.members import Members as Members
 from solver.loop.pure import integrate as integrate
 from solver.loop.schedule import TOLERANCE as TOLERANCE, Schedule as Schedule, reached as reached
-from solver.loop.short_words import (
-    check_end as check_end,
-    check_step_control as check_step_control,
-    step_control as step_control,
-)
 from solver.loop.step_function import StepFunction as StepFunction, step_function as step_function
 from solver.loop.step_warnings import (
     LongStep as LongStep,

@@ -3,6 +3,8 @@
 A control is an immutable pytree. Its memory from step to step is a dict of numbers, which the run's state carries
 and checkpoints hold. The loop (`loop.steps`) evaluates the rate or the error if the control needs it, takes a size from
 the control, shortens the step where a time is to be met, takes it, and lets the control judge it.
+
+`step=`, `cfl=` and `tolerance=` are short words for the three (`step_control`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import nothing_unless, require
 from solver.dynamics.compiled import compiled
 from solver.dynamics.equation import Equation
-from solver.dynamics.kicks import kicking
+from solver.dynamics.forcings import kicking
+from solver.loop.schedule import TOLERANCE
 from solver.operators import Fields
 from solver.static import is_array
 from solver.steppers.state import State
@@ -36,6 +39,7 @@ LEAST, MOST = 0.2, 2.0  # factors by which one step may differ from the one befo
 
 Numbers = dict[str, Any]  # what a control remembers from step to step
 CORRECTIONS = 4
+MOST_STEPS = 1e15  # more cannot be counted in double precision
 
 
 def _double(value: Any) -> Any:
@@ -207,7 +211,7 @@ class FixedStep(StepControl):
 class KeepCFL(StepControl):
     """Steps of dt = number/rate, each at most 1.5 times the one before and at most `max_step`.
 
-    The first step of a run is short against the time in which the fields change (`loop.first_step`), so that a flow
+    The first step of a run is short against the time in which the fields change (`first_step`), so that a flow
     near rest is not crossed in one step.
 
     Args:
@@ -357,3 +361,73 @@ def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, cfl: Any) -> A
 
 def _root(square: Array) -> Array:
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+
+
+def step_control(
+    control: Any = None,
+    *,
+    step: Any = None,
+    cfl: Any = None,
+    tolerance: Any = None,
+    max_step: Any = None,
+) -> StepControl:
+    """The given control, or the control that the short words describe.
+
+    Raises:
+        ValueError: not exactly one of control, step, cfl and tolerance; one that is not positive; or `max_step` without
+            cfl or tolerance.
+        TypeError: `control` is not a `StepControl`.
+    """
+    short = {"step": step, "cfl": cfl, "tolerance": tolerance}
+    given = [name for name, value in short.items() if value is not None]
+    if control is not None:
+        if not isinstance(control, StepControl):
+            raise TypeError(f"control={control!r}: a StepControl is needed, such as KeepCFL(0.5)")
+        if given or max_step is not None:
+            beside = given[0] if given else "max_step"
+            raise ValueError(f"control={control} beside {beside}={short.get(beside, max_step)}: one of them is needed")
+        return control
+    if len(given) != 1:
+        listed = ", ".join(f"{name}={value}" for name, value in short.items())
+        raise ValueError(f"{listed}: one of them is needed, a positive number")
+    if step is not None:
+        if max_step is not None:
+            raise ValueError(f"max_step={max_step}: a positive number is needed, beside cfl or tolerance")
+        return FixedStep(step)
+    return KeepCFL(cfl, max_step) if cfl is not None else MeetTolerance(tolerance, max_step)
+
+
+def check_step_control(
+    equation: AnyEquation, stepper: Stepper, control: StepControl, end: Any, begun: Any = None
+) -> None:
+    """Refuse an equation, a stepper, a step control and an end that do not go together; touches no device.
+
+    Args:
+        begun: time of the state that is stepped, if there is one.
+
+    Raises:
+        TypeError: an equation that the stepper cannot step, or a control that it cannot serve.
+        ValueError: a control or an end that makes no sense for them.
+    """
+    stepper.check(equation)
+    control.check(stepper)
+    control.check_rate(equation)
+    control.check_step(stepper, equation)
+    check_end(end, control, begun)
+
+
+def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
+    """Refuse a time to stop at that is not finite, that no number of such steps can reach, or that is before the time
+    at which the steps begin, if it is given; traced ones pass.
+
+    Raises:
+        ValueError: the end is not finite, too many steps away, or before the time at which the steps begin.
+    """
+    if not is_known(end):
+        return
+    if isinstance(end, bool) or not math.isfinite(end):
+        raise ValueError(f"end={end}: a finite time is needed")
+    if is_known(control.size) and abs(end) > MOST_STEPS * control.size:
+        raise ValueError(f"step={control.size}: too small to reach end={end} in {MOST_STEPS:.0e} steps")
+    if is_known(begun) and begun - end > TOLERANCE * abs(begun):
+        raise ValueError(f"end={end}: the state stands at t = {float(begun):.6g}; this time or a later one is needed")

@@ -15,10 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.loop.controls import FixedStep, StepControl
+from solver.loop.controls import FixedStep, StepControl, check_step_control, step_control
 from solver.loop.first_change import check_first_change
 from solver.loop.schedule import TOLERANCE, Schedule, multiple, reached, slack
-from solver.loop.short_words import check_step_control, step_control
 from solver.loop.step_warnings import rounded_time_at_start, warn_of_long_step, warn_of_rounded_time
 from solver.loop.steps import StepLimits, advance, advance_donating, begin_control
 from solver.loop.sums import as_number, as_pair, device_state, host_state, on_host

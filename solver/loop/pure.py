@@ -18,7 +18,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import without_budget
 from solver.dynamics.compiled import compiled
 from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
-from solver.loop.controls import StepControl
+from solver.loop.controls import StepControl, step_control
 from solver.loop.pure_steps import (
     NewBudget,
     checked_steps,
@@ -32,7 +32,6 @@ from solver.loop.pure_steps import (
     with_rates,
 )
 from solver.loop.saving import SaveFunction, save_module
-from solver.loop.short_words import step_control
 from solver.loop.sums import Pair, apart, as_number, as_pair, device_state, on_host, traced
 from solver.loop.trajectory import begin_chosen_steps, begin_equal_steps, equal_rows, need_step_alone
 from solver.steppers.checks import check_kinds

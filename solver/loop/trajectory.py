@@ -15,7 +15,7 @@ from solver.dynamics.budget import shorn, without_budget
 from solver.dynamics.checks import nothing_unless
 from solver.dynamics.compiled import compiled
 from solver.loop.checkpointing import Carry, chosen_checkpoint, repeat
-from solver.loop.controls import StepControl, is_known
+from solver.loop.controls import StepControl, check_step_control, is_known, step_control
 from solver.loop.first_change import check_once
 from solver.loop.pure_steps import (
     NewBudget,
@@ -32,7 +32,6 @@ from solver.loop.pure_steps import (
     with_rates,
 )
 from solver.loop.saving import Save, SaveFunction, row_of, save_module, with_start
-from solver.loop.short_words import check_step_control, step_control
 from solver.loop.step_warnings import rounded_time, rounded_time_at_start, warn_of_rounded_time
 from solver.loop.steps import begin_control
 from solver.loop.sums import Pair, apart, as_pair, device_state, traced

@@ -21,6 +21,7 @@ from solver.operators.linear import (
     Fields as Fields,
     LinearOperator as LinearOperator,
     Matrix as Matrix,
+    Rotation as Rotation,
     Separate as Separate,
 )
 from solver.operators.noise import (
@@ -30,6 +31,5 @@ from solver.operators.noise import (
 )
 from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
 from solver.operators.random_modes import random_modes as random_modes
-from solver.operators.rotation import Rotation as Rotation
 from solver.operators.symmetry import hermitian as hermitian
 from solver.operators.wave_vortex import need_waves as need_waves, split_waves as split_waves

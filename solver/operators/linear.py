@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.operators.phi import phi_functions, phi_matrices
-from solver.operators.rotation import Rotation
 
 Fields: TypeAlias = dict[str, Array]  # coefficients `(component, *modes)` by field name
 
@@ -250,3 +250,44 @@ def _broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
 def _check_names(what: str, given: Any, needed: Mapping[str, Any]) -> None:
     if sorted(given) != sorted(needed):
         raise ValueError(f"{what} of the fields {sorted(given)}: {sorted(needed)} are needed")
+
+
+class Rotation(eqx.Module):
+    """Multiplication by exp(iθ) for real angles θ of any shape; a pytree whose leaves are arrays of that shape.
+
+    It keeps the modulus over any number of steps. A factor exp(iθ) rounded to single precision has a modulus of 1 ±
+    6e-8. Applied at every step, with the same rounding, it lets a norm drift by 1e-3 in 20 000 steps. Three shears do
+    not: each shear has the determinant 1 whatever its rounded number is, so their product has it too, and is a rotation
+    up to a fixed change of coordinates, an ellipse of 1 ± 1e-7.
+
+        x ← x − y tan(θ/2),   y ← y + x sin θ,   x ← x − y tan(θ/2)
+
+    Angles beyond a quarter turn are replaced by θ − π, and the sign of the result is changed.
+
+    Source: Daubechies & Sweldens, J. Fourier Anal. Appl. 4 (1998) 247 (rotations as lifting steps); Paeth, Graphics
+    Interface (1986) 77.
+
+    Args:
+        half: −tan(θ/2) of the angle within a quarter turn.
+        sine: sin θ of that angle.
+        sign: −1 if θ was replaced by θ − π, else 1; multiplied by the factor `times`.
+    """
+
+    half: Array
+    sine: Array
+    sign: Array
+
+    @classmethod
+    def by(cls, angle: ArrayLike, times: ArrayLike = 1.0) -> Rotation:
+        """The rotation by angles [radians], followed by a multiplication by `times`."""
+        cosine, sine = jnp.cos(angle), jnp.sin(angle)
+        side = jnp.where(cosine < 0, -1.0, 1.0).astype(cosine.dtype)
+        sine = side * sine
+        return cls(-sine / (1 + side * cosine), sine, side * times)
+
+    def apply(self, z: Array) -> Array:
+        """exp(iθ) z. No communication."""
+        x = z.real + self.half * z.imag
+        y = z.imag + self.sine * x
+        x = x + self.half * y
+        return jax.lax.complex(self.sign * x, self.sign * y).astype(z.dtype)

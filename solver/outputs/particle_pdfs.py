@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from solver.diagnostics import bin_centres, particle_density
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.checks import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields

@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from solver.cluster import is_first
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.compiled import compiled
 from solver.io import Axis, Column, RecordsLayout, Row, Rows, RunDirectory, make_folder, write_particles_vtkhdf
 from solver.operators import Fields

@@ -18,7 +18,7 @@ from jaxtyping import Array
 from solver.cluster import is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.compiled import compiled
 from solver.io import MEMBER, TIME, RecordsLayout, Row, Rows, RunDirectory
 from solver.operators import Fields

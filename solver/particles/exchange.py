@@ -25,8 +25,18 @@ from solver.fft import Method, Transform, inverse_local
 from solver.grid import Grid
 from solver.mesh import MEMBER, split_axes
 from solver.particles.exact_sum import SCOPE, sum_of_modes
-from solver.particles.knots import halves, whole_of
-from solver.particles.splines import MANY, UNROLL, UNROLL_FEW, Across, Around, axes_of, interpolated, prefilter
+from solver.particles.splines import (
+    MANY,
+    UNROLL,
+    UNROLL_FEW,
+    Across,
+    Around,
+    axes_of,
+    halves,
+    interpolated,
+    prefilter,
+    whole_of,
+)
 from solver.spaces.field import Field
 from solver.spaces.polynomials import Polynomials, PolynomialSpace, times
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.gradients import vorticity
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.fft import Transform
 from solver.operators import Fields, curl

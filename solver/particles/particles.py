@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.discovery import ClassName
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.companion import Companion, Step
 from solver.grid import Grid, Storage
 from solver.operators import Fields, normal

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool
 
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.operators import Fields
 from solver.particles.flow import ACCELERATION, VELOCITY, FlowSource
 from solver.particles.particles import POSITION, particles_of

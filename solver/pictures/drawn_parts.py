@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from solver.io import Column, RecordsLayout, Snapshot, read_slices
-from solver.pictures import PLANES, Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import (
     chosen_snapshots,
     draw_against_time,
@@ -18,6 +17,9 @@ from solver.pictures.drawn_slices import (
     uncut_plane,
 )
 from solver.pictures.panels import chosen_times
+from solver.pictures.recorded import Recorded
+from solver.pictures.records import records_figure
+from solver.pictures.style import PLANES, View, save
 
 MAX_TIMES = 6  # of a plane, if the view names no time
 MAX_ROWS = 400  # times in a diagram of x and t

@@ -11,11 +11,14 @@ import numpy as np
 
 from solver.config import nearest
 from solver.io import BODIES, Snapshot, read_snapshot
-from solver.pictures import PLANES, Colours, Panel, View, colours_of, hovmoeller_figure, save, slices_figure
+from solver.pictures.colours import Colours, colours_of
 from solver.pictures.derived_fields import SHORT, Cut, DerivedField, derived_fields, shown_fields
+from solver.pictures.hovmoeller import hovmoeller_figure
 from solver.pictures.interpolation import Side
 from solver.pictures.particles import dots_in
 from solver.pictures.run_file import parameter, run_table
+from solver.pictures.slices import Panel, slices_figure
+from solver.pictures.style import PLANES, View, save
 
 CLOSE = 1e-2  # largest distance of a time from that of a snapshot, over the interval between snapshots
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from solver.io import Rows, read_snapshot
-from solver.pictures import Recorded, View, records_figure, save
 from solver.pictures.drawn_slices import chosen_snapshots, draw_snapshots
+from solver.pictures.recorded import Recorded
+from solver.pictures.records import records_figure
+from solver.pictures.style import View, save
 from solver.reading.fluctuations import components_of
 
 AVERAGES = "averages over particles since a window began"

@@ -1,4 +1,4 @@
-"""Writes films: frames, one at a time, into an mp4 or a GIF."""
+"""Films: frames of a run's snapshots, read one at a time, and how they are written into an mp4 or a GIF."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import contextlib
 import itertools
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from solver.io import Snapshot, read_snapshot
+from solver.pictures.drawn_slices import common_colours, figure_of, panels_of, plane_of, sides_of, slice_caption
+from solver.pictures.slices import update_slices
+from solver.pictures.style import View, style
+
 FORMATS = (".mp4", ".gif")
 SECONDS = 4.0  # that a film lasts
 SLOWEST, FASTEST = 1.0, 24.0  # frames per second
+DPI = 150
 
 
 def has_ffmpeg() -> bool:
@@ -95,3 +101,35 @@ def _write_gif(frames: Iterator[np.ndarray], path: Path, fps: float) -> None:
     first = reduced(next(frames))
     duration = max(20, round(1000 / fps))  # milliseconds; viewers slow down anything shorter
     first.save(path, save_all=True, append_images=map(reduced, frames), duration=duration, loop=0)
+
+
+def frames(
+    paths: Sequence[Path], view: View, dpi: int = DPI, read: Callable[[Path], Snapshot] = read_snapshot
+) -> Iterator[np.ndarray]:
+    """Pictures `(height, width, 3)` in bytes, one for each file.
+
+    Args:
+        paths: paths of the snapshots, or of slices, at least one.
+        view: chooses the slices.
+        dpi: pixels per inch.
+        read: reads a file as a snapshot, or one part of a file of slices.
+
+    Raises:
+        ValueError: the snapshots lack what the view chooses.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = figure_of(read(paths[0]), view, common_colours(map(read, paths), view))
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    with style(view):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # keeps every part in place from frame to frame
+    for path in paths:
+        snapshot = read(path)
+        plane = plane_of(snapshot, view)
+        panels, sides = panels_of(snapshot, view, plane), sides_of(snapshot, plane)
+        update_slices(figure, panels, sides, slice_caption(snapshot, plane), view)
+        with style(view):
+            canvas.draw()
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()

@@ -16,7 +16,7 @@ from solver.outputs.output import Output
 from solver.plan.gpu import compiling_for
 from solver.plan.program import Program, read_program
 from solver.steppers import State, Stepper
-from solver.steppers.storage import path_in_state
+from solver.steppers.state import path_in_state
 
 
 @dataclass(frozen=True)

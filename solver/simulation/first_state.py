@@ -15,9 +15,8 @@ from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.companion import CompanionWarning
-from solver.dynamics.idle_forcing import IdleForcing
 from solver.dynamics.start_changes import ChangedStart
-from solver.dynamics.unsolved_modes import UnsolvedModes
+from solver.dynamics.start_warnings import IdleForcing, UnsolvedModes
 from solver.grid import Storage
 from solver.io import CheckpointError, RunDirectory, load_checkpoint, newest_valid, read_manifest, set_aside
 from solver.loop import long_step_at_start, rounded_time_at_start

@@ -16,8 +16,7 @@ from solver.grid import Storage
 from solver.loop import Schedule
 from solver.outputs.checkpoints import Checkpoints
 from solver.outputs.output import Output, Run
-from solver.steppers.state import State
-from solver.steppers.storage import declare
+from solver.steppers.state import State, declare
 
 
 @dataclass(frozen=True)

@@ -155,11 +155,7 @@ def running(
     profile = Profile(run.directory.path) if profile is None else profile
     keep_plan(run.equation, run.directory.path / PLAN)
     with _writing(run, watchdog, lock):
-        with watchdog.busy("starting"):  # runs beside this one may have moved already
-            state, resumed_at = first_state(simulation, run)
-            log_rounding(run.equation)
-        if resumed_at is not None:
-            run.kept.add(resumed_at)
+        state, resumed_at = _start(simulation, run, watchdog)
         if alone:
             written = ", ".join(output.name for output in simulation.outputs.all)
             LOGGER.info("compiling what writes %s, and the step", written)
@@ -194,6 +190,16 @@ def running(
             yield going
         if going.finished:
             _say_finished(run, going.state, lock, duration(time.monotonic() - began))
+
+
+def _start(simulation: Simulation, run: Run, watchdog: Watchdog) -> tuple[State, int | None]:
+    """The first state, and the step of the checkpoint that a resumed run continues."""
+    with watchdog.busy("starting"):  # runs beside this one may have moved already
+        state, resumed_at = first_state(simulation, run)
+        log_rounding(run.equation)
+    if resumed_at is not None:
+        run.kept.add(resumed_at)
+    return state, resumed_at
 
 
 def _say_finished(run: Run, state: State, lock: RunLock | None, took: str) -> None:

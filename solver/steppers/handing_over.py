@@ -11,8 +11,7 @@ from jax.sharding import Mesh
 from solver.dynamics.any_equation import AnyEquation
 from solver.grid import moved
 from solver.steppers.checks import check_state
-from solver.steppers.state import State
-from solver.steppers.storage import HOST, path_in_state
+from solver.steppers.state import HOST, State, path_in_state
 
 
 def hand_over(state: State, equation: AnyEquation, mesh: Mesh) -> State:

@@ -18,15 +18,13 @@ from solver.dynamics.companion import companions_at_start, warn_of_companions
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import budget_columns, kept_energies
 from solver.dynamics.forcings import start_forcings
-from solver.dynamics.idle_forcing import idle_forcings, warn_of_idle_forcings
 from solver.dynamics.start_changes import Shares, warn_of_changes
-from solver.dynamics.unsolved_modes import unsolved_modes, warn_of_unsolved_modes
+from solver.dynamics.start_warnings import idle_forcings, unsolved_modes, warn_of_idle_forcings, warn_of_unsolved_modes
 from solver.grid import Storage
 from solver.operators import Fields, random_key
 from solver.steppers.checks import check_kinds
-from solver.steppers.state import State
+from solver.steppers.state import HOST, State, declare, place_as_declared, split_arrays
 from solver.steppers.stepper import Stepper
-from solver.steppers.storage import HOST, declare, place_as_declared, split_arrays
 
 
 def initial_state(

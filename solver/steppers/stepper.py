@@ -19,7 +19,7 @@ from solver.dynamics.acting_bodies import fastest_decay
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import added_up, split_by_device
 from solver.dynamics.equation import Equation
-from solver.dynamics.kicks import kicking
+from solver.dynamics.forcings import kicking
 from solver.grid import Storage
 from solver.operators import Fields, LinearOperator
 

@@ -19,8 +19,7 @@ from solver.loop import FixedStep, StepLimits, advance_donating, device_state
 from solver.operators import Fields
 from solver.plan import transforms_in_step
 from solver.simulation import OutputList, Simulation
-from solver.steppers.state import State
-from solver.steppers.storage import path_in_state
+from solver.steppers.state import State, path_in_state
 from solver.tune.candidates import Candidate
 
 

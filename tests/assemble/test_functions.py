@@ -5,6 +5,7 @@ import tomllib
 import h5py
 import numpy as np
 import pytest
+from written_runs import written
 
 from solver.assemble import Registry
 from solver.cli.main import main
@@ -74,10 +75,7 @@ snapshots = {{ every_steps = 2 }}
 
 @pytest.fixture
 def case(tmp_path):
-    (tmp_path / "start.py").write_text(START)
-    path = tmp_path / "run.toml"
-    path.write_text(RUN.format(directory=tmp_path / "out"))
-    return path
+    return written(tmp_path, RUN.format(directory=tmp_path / "out"), start=START)
 
 
 @pytest.mark.parametrize("velocity", ["shear", "stacked"])

@@ -10,12 +10,13 @@ import h5py
 import jax
 import numpy as np
 import pytest
+from written_runs import written
 
 import solver as sw
 from solver import assemble
 from solver.cli.main import main
 from solver.config import ConfigError, Source, json_schema, load
-from solver.config.cases import cases
+from solver.config.toml import cases
 from solver.io import Axis, Column, RecordsLayout, Row, own_rows
 
 OWN = """
@@ -89,10 +90,7 @@ checkpoints = {{ every_steps = 3 }}
 
 @pytest.fixture
 def case(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
-    path = tmp_path / "run.toml"
-    path.write_text(RUN.format(directory=tmp_path / "out"))
-    return path
+    return written(tmp_path, RUN.format(directory=tmp_path / "out"), own=OWN)
 
 
 def said(capsys, *words):

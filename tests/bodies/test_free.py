@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import read_checkpoint, refused_in_one_line
+from written_runs import written
 
 import solver as sw
 from solver.assemble import read_run_file
@@ -264,9 +265,7 @@ snapshots = {{ every_steps = 20 }}
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("free") / "run.toml"
-    path.write_text(RUN)
-    return path
+    return written(tmp_path_factory.mktemp("free"), RUN)
 
 
 @pytest.mark.slow

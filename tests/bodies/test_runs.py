@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from helpers import read_checkpoint, refused_in_one_line
+from written_runs import written
 
 from solver.assemble import read_run_file
 from solver.cli.main import main
@@ -80,10 +81,7 @@ def mixing(x, y, t):
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bodies") / "run.toml"
-    path.write_text(RUN)
-    (path.parent / "own.py").write_text(OWN)
-    return path
+    return written(tmp_path_factory.mktemp("bodies"), RUN, own=OWN)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +145,7 @@ def test_bodies_count_as_physics_and_are_kept_with_the_run(whole, run_file, caps
 def test_a_run_file_with_bodies_touches_no_device(run_file):
     """Processes could not join a job afterwards."""
     code = (
-        "from solver import assemble; from solver.cli.settings import jax_for; from jax._src import xla_bridge; "
+        "from solver import assemble; from solver.cli import jax_for; from jax._src import xla_bridge; "
         f"assemble.read_run_file({str(run_file)!r}, prepare=jax_for('auto')); print(len(xla_bridge._backends))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

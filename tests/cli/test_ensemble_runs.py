@@ -8,43 +8,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import read_checkpoint
+from written_runs import members, written
 
 from solver.cli.main import main
 from solver.simulation import stepping
 
 pytestmark = pytest.mark.slow
 
-RUN = """
-title = "many"
-[ensemble]
-members = 2
-draw = { "equation.viscosity" = { log_uniform = [1e-3, 1e-2] }, "random.seed" = "member" }
-sweep = { "initial.energy" = [0.5, 1.0] }
-[grid]
-shape = [16, 12]
-[equation]
-name = "vorticity"
-[initial]
-name = "random-phase"
-peak = 2.0
-[time]
-stepper = "ifrk2"
-step = 0.01
-end = 0.2
-[devices]
-use = [0, 1]
-[output]
+RUN = members(
+    """
 series = { every_steps = 5 }
 checkpoints = { every_steps = 10 }
-"""
+""",
+    ensemble="""members = 2""",
+    grid="""shape = [16, 12]""",
+    end=0.2,
+    devices=[0, 1],
+)
 NAMES = [f"member-{number:04d}" for number in range(4)]
 
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "many.toml"
-    path.write_text(RUN)
-    return path
+    return written(tmp_path_factory.mktemp("files"), RUN)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 from helpers import read_checkpoint, refused_in_one_line, values_of_file
+from written_runs import written
 
 from solver.assemble import read_run_file
 from solver.cli.main import main
@@ -64,10 +65,7 @@ class Signalling(sw.outputs.Output):
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "run.toml"
-    path.write_text(RUN)
-    (path.parent / "signalling.py").write_text(SIGNALLING)
-    return path
+    return written(tmp_path_factory.mktemp("files"), RUN, signalling=SIGNALLING)
 
 
 @pytest.fixture(scope="module")

@@ -3,45 +3,31 @@
 import json
 
 import pytest
+from written_runs import members, written
 
 from solver.cli.main import main
 
-RUN = """
-title = "many"
-[ensemble]
-members = 5
-draw = { "equation.viscosity" = { log_uniform = [1e-3, 1e-2] }, "random.seed" = "member" }
-sweep = { "initial.energy" = [0.5, 1.0] }
-[grid]
-shape = [16, 12]
-lengths = ["2 pi", 3.0]
-[equation]
-name = "vorticity"
-drag = 0.1
-[initial]
-name = "random-phase"
-peak = 2.0
-[time]
-stepper = "ifrk2"
-step = 0.01
-end = 0.1
-[devices]
-use = [0, 1]
-[output]
+RUN = members(
+    """
 series = false
 [output.well]
 every_time = 0.05
 fields = ["velocity", "vorticity"]
 members_per_file = 3
 dataset = "turbulence"
-"""
+""",
+    ensemble="""members = 5""",
+    grid="""shape = [16, 12]
+lengths = ["2 pi", 3.0]""",
+    equation="drag = 0.1",
+    end=0.1,
+    devices=[0, 1],
+)
 
 
 @pytest.fixture(scope="session")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("well") / "many.toml"
-    path.write_text(RUN)
-    return path
+    return written(tmp_path_factory.mktemp("well"), RUN)
 
 
 @pytest.fixture(scope="session")

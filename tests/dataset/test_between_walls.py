@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from written_runs import convection, written
 
 import solver as sw
 from solver.cli.main import main
@@ -10,23 +11,14 @@ from solver.walls.legendre import gauss_points
 
 pytestmark = pytest.mark.slow
 
-RUN = """
+RUN = convection(
+    [8, 9],
+    1e4,
+    0.1,
+    """
 [ensemble]
 members = 2
 draw = { "equation.rayleigh" = { log_uniform = [1e3, 1e4] } }
-[grid]
-shape = [8, 9]
-lengths = [2.0, 1.0]
-walls = "y"
-[equation]
-name = "rayleigh-benard"
-rayleigh = 1e4
-[walls.temperature]
-lower = { value = 1.0 }
-upper = { value = 0.0 }
-[initial.temperature]
-name = "conduction"
-amplitude = 0.1
 [time]
 stepper = "etdrk2"
 step = 0.01
@@ -40,13 +32,13 @@ every_time = 0.01
 fields = ["velocity", "temperature", "pressure"]
 split = [0.5, 0.5, 0.0]
 dataset = "convection"
-"""
+""",
+)
 
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("convection") / "run.toml"
-    path.write_text(RUN)
+    path = written(tmp_path_factory.mktemp("convection"), RUN)
     assert main(["run", str(path), f"output.directory={path.parent / 'runs'}"]) == 0
     return path
 

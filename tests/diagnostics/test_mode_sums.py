@@ -10,7 +10,7 @@ from helpers import collectives
 
 import solver as sw
 from solver.diagnostics.mode_sums import plus, product, summed, summed_by_device
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.loop import FixedStep
 from solver.loop.steps import trace_advance
 

@@ -9,7 +9,7 @@ import pytest
 
 from solver.assemble import Registry
 from solver.config import load
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images" / "gallery"

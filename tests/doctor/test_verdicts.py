@@ -8,7 +8,7 @@ import pytest
 
 from solver.config import ConfigError
 from solver.doctor import binding, disk, exchange, host, launch, libraries, memory, read_report, shared
-from solver.doctor.verdict import Check, counted, listed
+from solver.doctor.job import Check, counted, listed
 
 
 def two_hosts(first, **second):

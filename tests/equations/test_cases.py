@@ -10,7 +10,7 @@ from solver.assemble import schema
 from solver.assemble.build import Assembly
 from solver.cli.main import main
 from solver.config import load
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.dynamics.energy_budget import budget_columns
 from solver.dynamics.write import write
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers import read_checkpoint, refused_in_one_line
 from scipy.integrate import solve_ivp
+from written_runs import written
 
 import solver as sw
 from solver.cli.main import main
@@ -230,10 +231,7 @@ checkpoints = { every_steps = 4, keep = 10 }
 
 @pytest.fixture
 def run_file(tmp_path):
-    (tmp_path / "carrying.py").write_text(FILE)
-    path = tmp_path / "run.toml"
-    path.write_text(RUN.replace("STEPPER", "etdrk4"))
-    return path
+    return written(tmp_path, RUN.replace("STEPPER", "etdrk4"), carrying=FILE)
 
 
 def column(folder, name):

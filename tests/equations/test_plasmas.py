@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import solver as sw
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.equations import MHD, HallMHD, HasegawaWakatani, ReducedMHD
 from solver.steppers import ETDRK4, IFRK4
 

@@ -7,8 +7,7 @@ import pytest
 
 import solver as sw
 from solver import initial
-from solver.dynamics.budget import imbalance
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes, imbalance
 from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
 from solver.forcing import ConstantPower
 from solver.plan import transforms_in_step

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import solver as sw
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.written import WrittenError
 
 FLOW = "dt(u) = -u@grad(u) - grad(p) + nu*lap(u)"

@@ -25,7 +25,7 @@ from solver.io import (
     verify,
 )
 from solver.io.manifest import FORMAT, digest
-from solver.steppers.storage import path_in_state
+from solver.steppers.state import path_in_state
 
 pytestmark = pytest.mark.slow
 

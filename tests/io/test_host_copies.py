@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from solver.io.host import LARGE, host_copy
+from solver.io.checkpoint_writing import LARGE, host_copy
 
 
 @pytest.mark.parametrize("count", [10, LARGE // 8, LARGE // 4])

@@ -9,7 +9,7 @@ import solver as sw
 from solver import assemble
 from solver.assemble.registry import Registry
 from solver.config import ConfigError
-from solver.config.cases import cases
+from solver.config.toml import cases
 from solver.equations import NavierStokes
 from solver.forcing import Forcing
 from solver.grid import Storage

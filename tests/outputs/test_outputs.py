@@ -338,7 +338,7 @@ def test_intervals_are_checked(made):
 def test_series_can_be_switched_off(tmp_path):
     from solver import assemble
     from solver.config import load
-    from solver.config.cases import cases
+    from solver.config.toml import cases
 
     config = load(cases()["taylor-green"], assemble.schema(), ["output.series=false"])
     assert "series" not in config.outputs

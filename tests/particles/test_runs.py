@@ -3,13 +3,14 @@
 import h5py
 import numpy as np
 import pytest
+from written_runs import written
 
 import solver as sw
 from solver.cli.main import main
 from solver.io import RecordsLayout, Snapshot, Table, list_snapshots, read_snapshot, write_particles_vtkhdf
 from solver.pictures import View, particles as particle_figures
 from solver.pictures.drawn_slices import figure_of
-from solver.pictures.film import frames
+from solver.pictures.movie import frames
 
 HEAD = """
 [grid]
@@ -61,9 +62,7 @@ RUN = HEAD + DROPS + DUST
 
 @pytest.fixture
 def run_file(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text(RUN)
-    return path
+    return written(tmp_path, RUN)
 
 
 OWN = """

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from written_runs import convection
 
 import solver as sw
 from solver.cli.main import main
 from solver.dynamics.companion import Step
 from solver.particles.exchange import flow_at
-from solver.particles.knots import cells, halves, knot_slopes, knot_weights, whole_of
-from solver.particles.splines import spline_error
+from solver.particles.splines import cells, halves, knot_slopes, knot_weights, spline_error, whole_of
 from solver.particles.starts import check_start, positions_at_start
 from solver.spaces.field import Field
 from solver.spaces.polynomials import Polynomials, PolynomialSpace
@@ -232,21 +232,11 @@ def test_starts_are_between_the_walls():
         check_start(sw.particles.Tracers(places=[[2.0, 0.5]]), grid)
 
 
-RUN = """
-[grid]
-shape = [8, 12]
-lengths = [2.0, 1.0]
-walls = "y"
-[equation]
-name = "rayleigh-benard"
-rayleigh = 1e5
-prandtl = 0.71
-[walls.temperature]
-lower = { value = 1.0 }
-upper = { value = 0.0 }
-[initial.temperature]
-name = "conduction"
-amplitude = 0.3
+RUN = convection(
+    [8, 12],
+    1e5,
+    0.3,
+    """
 [particles.tracers]
 count = 30
 [particles.drops]
@@ -267,7 +257,9 @@ every_steps = 4
 [output.particles]
 every_steps = 1
 record = ["velocity", "acceleration", "temperature"]
-"""
+""",
+    prandtl=0.71,
+)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from solver.diagnostics import fit_soliton, soliton_profile
 from solver.io import VARIANCE, list_snapshots, own_rows, read_slices
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.drawn_parts import chosen_parts, draw_parts, film_part
-from solver.pictures.film import frames
+from solver.pictures.movie import frames
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")

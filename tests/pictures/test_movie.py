@@ -10,7 +10,7 @@ from solver.cli.main import main
 from solver.io import list_snapshots
 from solver.pictures import View, frame_rate
 from solver.pictures.drawn_slices import common_colours
-from solver.pictures.film import frames
+from solver.pictures.movie import frames
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -68,7 +68,7 @@ def test_colours_do_not_change_from_frame_to_frame(finished):
 
 def test_frames_are_read_one_at_a_time(finished, monkeypatch):
     read = []
-    monkeypatch.setattr("solver.pictures.film.common_colours", lambda snapshots, view: None)
+    monkeypatch.setattr("solver.pictures.movie.common_colours", lambda snapshots, view: None)
     values = sw.io.Snapshot.values
     monkeypatch.setattr(
         sw.io.Snapshot, "values", lambda self, name, index=(): read.append(self.step) or values(self, name, index)

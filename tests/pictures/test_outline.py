@@ -11,7 +11,7 @@ from solver.io import list_snapshots, read_slices, read_snapshot
 from solver.pictures import View
 from solver.pictures.drawn_parts import draw_parts
 from solver.pictures.drawn_slices import draw_slices, figure_of
-from solver.pictures.film import frames
+from solver.pictures.movie import frames
 from solver.pictures.slices import OUTLINE
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -107,7 +107,7 @@ def test_a_film_has_it_where_the_body_is_then(moving, monkeypatch):
         seen.append(made(*given))
         return seen[-1]
 
-    monkeypatch.setattr("solver.pictures.film.figure_of", kept)
+    monkeypatch.setattr("solver.pictures.movie.figure_of", kept)
     for number, _ in enumerate(frames(list_snapshots(moving / "snapshots"), View(), dpi=40)):
         assert len(outlines(seen[0])) == 2
         for points in outlines(seen[0]):

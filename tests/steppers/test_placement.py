@@ -14,7 +14,7 @@ from solver.equations import Burgers, GrossPitaevskii, NavierStokes, SplitEquati
 from solver.grid import Storage
 from solver.steppers import IFRK2, SBDF2, Stepper
 from solver.steppers.start import state_shapes
-from solver.steppers.storage import path_in_state
+from solver.steppers.state import path_in_state
 
 KEEPING = [cls() for cls in built_in("stepper").values() if cls.history_storage is not Stepper.history_storage]
 SLABS, EXPLICIT = {"devices": 4}, {"devices": 4, "axis_type": AxisType.Explicit}

@@ -13,7 +13,7 @@ from solver import walls
 from solver.assemble import schema
 from solver.assemble.build import Assembly
 from solver.config import load
-from solver.config.cases import cases
+from solver.config.toml import cases
 from solver.dynamics.budget import imbalance
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import all_to_all_bytes
+from written_runs import convection
 from zygote import slabwave
 
 import solver as sw
@@ -12,24 +13,11 @@ from solver import walls
 from solver.fft import transforms_in
 from solver.steppers import Krogstad4
 
-RUN = """
-[grid]
-shape = [18, 13]
-lengths = [2.0, 1.0]
-walls = "y"
-
-[equation]
-name = "rayleigh-benard"
-rayleigh = 1e5
-
-[walls.temperature]
-lower = { value = 1.0 }
-upper = { value = 0.0 }
-
-[initial.temperature]
-name = "conduction"
-amplitude = 0.3
-
+RUN = convection(
+    [18, 13],
+    1e5,
+    0.3,
+    """
 [time]
 stepper = "krogstad4"
 step = 0.05
@@ -44,7 +32,8 @@ pdfs = { every_steps = 6, by_height = true }
 points = { every_steps = 2, at = [[0.3, 0.2]] }
 snapshots = { every_steps = 6, fields = ["temperature", "pressure"] }
 checkpoints = { every_steps = 6 }
-"""
+""",
+)
 
 
 def convection(make_grid, devices, x=11, **options):

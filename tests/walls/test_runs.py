@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
+from written_runs import convection, written
 from zygote import slabwave
 
 import solver as sw
@@ -13,25 +14,11 @@ from solver.io.from_run import FromRun
 from solver.steppers import ETDRK5S4, Krogstad4
 from solver.walls.conditions import AtValue
 
-RUN = """
-[grid]
-shape = [16, 17]
-lengths = [2.0, 1.0]
-walls = "y"
-
-[equation]
-name = "rayleigh-benard"
-rayleigh = 1e4
-prandtl = 0.71
-
-[walls.temperature]
-lower = { value = 1.0 }
-upper = { value = 0.0 }
-
-[initial.temperature]
-name = "conduction"
-amplitude = 0.01
-
+RUN = convection(
+    [16, 17],
+    1e4,
+    0.01,
+    """
 [initial.velocity]
 name = "noise"
 amplitude = 1e-3
@@ -48,12 +35,14 @@ use = [0]
 spectra = false
 series = { every_steps = 1 }
 snapshots = { every_time = 1.0 }
-"""
+""",
+    prandtl=0.71,
+)
 
 
 @pytest.fixture
 def run_file(tmp_path):
-    (tmp_path / "run.toml").write_text(RUN)
+    written(tmp_path, RUN)
     return lambda *words: slabwave(*words, folder=tmp_path)
 
 

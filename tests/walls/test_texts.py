@@ -7,7 +7,7 @@ import pytest
 
 import solver as sw
 from solver import walls
-from solver.dynamics.changes import Changes
+from solver.dynamics.budget import Changes
 from solver.walls.conditions import AtSlope, AtValue, Rigid, StressFree
 
 RAYLEIGH, PRANDTL, ROTATION = 1e3, 0.7, 0.3

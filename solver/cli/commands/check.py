@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from solver import assemble
+from solver.cli import jax_for
 from solver.cli.directory import is_of_a_run
-from solver.cli.settings import jax_for
 from solver.config import Config, ConfigError
 
 OVERRIDES = True

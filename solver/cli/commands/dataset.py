@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from solver.cli.codes import FAILED, FINISHED
+from solver.cli import FAILED, FINISHED
 from solver.config import ConfigError
 
 MANIFEST = "manifest.json"

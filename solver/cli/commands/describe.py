@@ -9,7 +9,7 @@ from solver.assemble.index import KINDS
 from solver.assemble.registry import Registry
 from solver.cli.reference import OF_TEXT, pages, section
 from solver.config import REQUIRED, WRITTEN, ConfigError, Entry, Parameter, WrittenEquation, nearest
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

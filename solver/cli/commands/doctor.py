@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from solver.cli import FAILED, FINISHED
 from solver.cli.arguments import add_address
-from solver.cli.codes import FAILED, FINISHED
 from solver.config import ConfigError
 from solver.stop import StopRequest
 

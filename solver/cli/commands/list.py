@@ -6,7 +6,7 @@ import argparse
 import tomllib
 
 from solver.assemble.registry import Registry
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 KINDS = {
     "equations": "equation",

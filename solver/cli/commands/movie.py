@@ -49,7 +49,7 @@ def _pictures(directory: RunDirectory, view: View, of_slices: bool) -> tuple[int
     """
     from solver.io import list_snapshots, read_slices
     from solver.pictures.drawn_parts import film_part, reader_of
-    from solver.pictures.film import frames
+    from solver.pictures.movie import frames
 
     snapshots, parts = list_snapshots(directory.snapshots), list_snapshots(directory.slices)
     if of_slices and not parts:

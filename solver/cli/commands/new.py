@@ -8,7 +8,7 @@ from solver.assemble.registry import Registry
 from solver.cli.commands.list import list_cases
 from solver.cli.new_run_file import new_run_file
 from solver.config import ConfigError, nearest
-from solver.config.cases import cases
+from solver.config.toml import cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

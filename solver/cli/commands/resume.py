@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from solver import assemble
+from solver.cli import jax_for
 from solver.cli.arguments import add_address
 from solver.cli.directory import open_any
-from solver.cli.settings import jax_for
 from solver.cli.shares import add_share, share_of
 from solver.config import ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_healthy, step_of

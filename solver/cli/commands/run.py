@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from solver import assemble
+from solver.cli import jax_for
 from solver.cli.arguments import add_address
-from solver.cli.settings import jax_for
 from solver.cli.shares import add_share, share_of
 from solver.config import Config, ConfigError
 from solver.io import RunDirectory, list_checkpoints, newest_time

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from solver import assemble
-from solver.cli.settings import jax_for
+from solver.cli import jax_for
 from solver.cli.shares import check_jobs
 from solver.config import Config, ConfigError
 from solver.config.sections import check_line

@@ -6,9 +6,8 @@ import argparse
 import os
 
 from solver import assemble
+from solver.cli import FAILED, FINISHED, jax_for
 from solver.cli.arguments import add_address
-from solver.cli.codes import FAILED, FINISHED
-from solver.cli.settings import jax_for
 from solver.config import ConfigError
 
 OVERRIDES = True

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from solver.cli.codes import FAILED, FINISHED
+from solver.cli import FAILED, FINISHED
 from solver.config import ConfigError, nearest
 
 OVERRIDES = False

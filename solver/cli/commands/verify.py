@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from solver import io
-from solver.cli.codes import FAILED, FINISHED
+from solver.cli import FAILED, FINISHED
 from solver.cli.directory import runs_at
 from solver.io import Pack, RunDirectory
 

@@ -1,4 +1,4 @@
-"""Forcings that multiply modes of their field, at a start where these hold nothing to multiply."""
+"""Warnings at a start: forcings that have nothing to multiply, and modes for which no equation gives an unknown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.equation import has_text
+from solver.dynamics.text_dynamics import TextDynamics
 from solver.operators import Fields
 
 ROUNDING = 100.0  # machine epsilons of the field: rounding errors are smaller
@@ -52,3 +55,28 @@ def warn_of_idle_forcings(equation: Any, idle: Mapping[str, Array]) -> None:
                 "some there"
             )
             warnings.warn(line, IdleForcing, stacklevel=3)
+
+
+class UnsolvedModes(UserWarning):
+    """An unknown's equation, solved mode by mode, divides by zero for modes of this grid: they are left out.
+
+    They are resonances, such as |k| = 1 of `lap(w) + w = q`.
+
+    `warnings.simplefilter("ignore", sw.UnsolvedModes)` turns it off.
+    """
+
+
+def unsolved_modes(equation: AnyEquation) -> dict[str, Array]:
+    """By unknown, the number of stored modes other than the mean that its equation does not give."""
+    return TextDynamics(equation).unsolved_modes() if has_text(equation) else {}
+
+
+def warn_of_unsolved_modes(equation: Any, counted: Mapping[str, Array]) -> None:
+    """Warn, in the class `UnsolvedModes`, of each unknown that has some; nothing while tracing."""
+    for name, count in counted.items():
+        if not isinstance(count, jax.core.Tracer) and int(count):
+            line = (
+                f"unknown {name} of {equation.name}: what its equation divides by vanishes for {int(count)} of the "
+                "modes that this grid stores; they are left out of it"
+            )
+            warnings.warn(line, UnsolvedModes, stacklevel=3)
