@@ -30,7 +30,6 @@ from solver.config.sections import (
 from solver.config.source import Source as Source, is_copy as is_copy
 from solver.config.toml import (
     apply_override as apply_override,
-    as_toml as as_toml,
     keys_of as keys_of,
     read_toml as read_toml,
 )

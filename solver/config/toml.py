@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -96,11 +95,6 @@ def value_at(table: Mapping[str, Any], keys: tuple[str, ...], default: Any) -> A
             return default
         value = value[key]
     return value
-
-
-def as_toml(text: str) -> str:
-    """A value of an override as TOML: a text that is no TOML becomes a string."""
-    return text if _toml_value(text) != text else json.dumps(text, ensure_ascii=False)
 
 
 def _toml_value(text: str) -> Any:

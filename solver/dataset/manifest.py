@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from solver.dataset.contents import DataSet
 from solver.io import write_text
+from solver.io.provenance import version_of
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -40,7 +40,7 @@ def manifest_of(data_set: DataSet, files: Mapping[str, Any], stats: Mapping[str,
         "format": FORMAT,
         "complete": stats is not None,
         "dataset_name": data_set.name,
-        "versions": {name: version for name in PACKAGES if (version := _version(name))},
+        "versions": {name: version for name in PACKAGES if (version := version_of(name))},
         "seed": data_set.seed,
         "run_file": data_set.table,
         "constants": dict(data_set.constants),
@@ -74,10 +74,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path}: no manifest of format {FORMAT}")
     return content
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None

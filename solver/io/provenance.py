@@ -77,7 +77,7 @@ def _this_start(devices: Sequence[jax.Device]) -> dict[str, Any]:
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "command": sys.argv,
         "python": platform.python_version(),
-        "versions": {name: version for name in PACKAGES if (version := _version(name))},
+        "versions": {name: version for name in PACKAGES if (version := version_of(name))},
         "git": _git_revision(),
         "host": platform.node(),
         "processes": jax.process_count(),
@@ -87,7 +87,8 @@ def _this_start(devices: Sequence[jax.Device]) -> dict[str, Any]:
     }
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """The version of an installed package; None if it is not there."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -70,7 +70,7 @@ class ParticleCounts(Records):
         columns: dict[str, Array] = {}
         grid, dtype = equation.grid, equation.grid.dtype
         for name, particles in particles_of(equation).items():
-            position = particles.particle(fields[name], grid.dimensions)[POSITION]
+            position = particles.array(grid).split(fields[name])[POSITION]
             seen = are_particles(equation, name)
             counts = {n: counts_in_boxes(position, seen, n, grid).astype(dtype) for n in self.boxes}
             means = {n: particles.number() / n**grid.dimensions for n in self.boxes}

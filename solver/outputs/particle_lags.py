@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from solver.grid import Storage
 from solver.io import Axis, Column, RecordsLayout
 from solver.mesh import placed
 from solver.operators import Fields
+from solver.outputs.window_sums import key_of
 from solver.particles.flow import VELOCITY
 from solver.particles.particles import POSITION, TURNS, particles_of
 from solver.particles.quantities import are_particles, quantities_at
@@ -62,7 +64,7 @@ def storage_of_lags(equation: AnyEquation, name: str) -> dict[str, Any]:
     return {"origin": particles_of(equation)[name].storage(equation), "lag": host, "averages": host}
 
 
-def first_lags(equation: AnyEquation, name: str, fields: Fields, sums: Mapping[str, Any]) -> dict[str, Any]:
+def first_lags(equation: AnyEquation, name: str, sums: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     """The averages at the begin of the first window, where the particles are now. Collective."""
     return next_lags(equation, name, {**sums, "origin": _place(equation, name, fields)})
 
@@ -77,8 +79,8 @@ def next_lags(equation: AnyEquation, name: str, sums: Mapping[str, Any]) -> dict
 def add_lags(
     equation: AnyEquation,
     name: str,
-    fields: Fields,
     sums: Mapping[str, Any],
+    fields: Fields,
     lag: float,
     sample: int,
     *,
@@ -88,8 +90,8 @@ def add_lags(
 
     Args:
         equation, name: equation, and name of its particles.
-        fields: entries of the state by name.
         sums: the averages so far.
+        fields: entries of the state by name.
         lag: time since the window began.
         sample: number of the state in the window, from 1 on.
         closes: True if the window ends, and the next one begins here.
@@ -101,9 +103,47 @@ def add_lags(
     return {**added, "origin": place} if closes else added
 
 
-def trace_lags(equation: AnyEquation, name: str, fields: Fields) -> Any:
-    """The program that finds where the particles of a name are and how fast; `fields` may hold only shapes."""
-    return _place.trace(equation, name, fields)
+@dataclass(frozen=True)
+class Lags:
+    """Averages over the particles of some names, in the state by keys that depend on their axes and columns.
+
+    Args:
+        names: names of particles.
+        count: number of sampled states of a window, in addition to the state at its begin.
+    """
+
+    names: tuple[str, ...]
+    count: int
+
+    def layouts(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
+        """Axes and columns by name."""
+        return {name: layout_of_lags(equation, name, self.count) for name in self.names}
+
+    def start(self, equation: AnyEquation) -> dict[str, Any]:
+        """The averages before a window has begun."""
+        return {
+            key_of(name, layout): no_lags(equation, name, layout) for name, layout in self.layouts(equation).items()
+        }
+
+    def storage(self, equation: AnyEquation) -> dict[str, Any]:
+        """Storage of the averages."""
+        return {key: storage_of_lags(equation, name) for name, key in self._keys(equation).items()}
+
+    def changed(self, equation: AnyEquation, sums: Mapping[str, Any], change: Any) -> dict[str, Any]:
+        """The averages of each name, changed by a function of the equation, the name and these averages."""
+        return {key: change(equation, name, sums[key]) for name, key in self._keys(equation).items()}
+
+    def values(self, equation: AnyEquation, sums: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The columns of a row, by name."""
+        own = {name: sums[key] for name, key in self._keys(equation).items()}
+        return {name: {"lag": np.asarray(each["lag"]), **each["averages"]} for name, each in own.items()}
+
+    def programs(self, equation: AnyEquation, fields: Fields) -> dict[str, Any]:
+        """The programs that find where particles are and how fast; `fields` may hold only shapes."""
+        return {f"statistics of {name}": _place.trace(equation, name, fields) for name in self.names}
+
+    def _keys(self, equation: AnyEquation) -> dict[str, str]:
+        return {name: key_of(name, layout) for name, layout in self.layouts(equation).items()}
 
 
 def _with(
@@ -122,7 +162,7 @@ def _with(
 
 def _place_of(equation: AnyEquation, name: str, fields: Fields) -> Array:
     """Positions, turns and velocities of the particles, as one array `(3 · direction, particle)`."""
-    own = particles_of(equation)[name].particle(fields[name], equation.grid.dimensions)
+    own = particles_of(equation)[name].array(equation.grid).split(fields[name])
     velocity = quantities_at(equation, name, (VELOCITY,), fields, None, 0.0)[VELOCITY]
     place = jnp.concatenate([own[POSITION], own[TURNS], velocity])
     return placed(place, particles_of(equation)[name].storage(equation).sharding(2, equation.grid))

@@ -143,7 +143,7 @@ def _recorded(
 ) -> Mapping[str, Array]:
     """The numbers of the particles `(…, particle)` of a name, by column; positions as rows of the state."""
     particles, d = particles_of(equation)[name], equation.grid.dimensions
-    own = particles.particle(fields[name], d)
+    own = particles.array(equation.grid).split(fields[name])
     source = FlowSource(equation, fields, _changes(output, equation, fields, t, forces), particles.field)
     values = source.values(own[POSITION], set(output.record), particles.order, particles.precision == "float32")
     held = {key: value for key, value in own.items() if key not in (POSITION, TURNS)}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,9 +16,7 @@ from solver.cluster import LOGGER, is_first
 from solver.config import nearest
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
-from solver.grid import Storage
 from solver.io import (
-    VARIANCE,
     Column,
     Job,
     RecordsLayout,
@@ -37,27 +33,18 @@ from solver.io import (
 )
 from solver.loop import TOLERANCE, Schedule, reached
 from solver.outputs.at_points import component_labels
-from solver.outputs.field_sums import (
+from solver.outputs.output import Output, Run
+from solver.outputs.particle_lags import Lags, add_lags, first_lags, next_lags
+from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, refuse_damaged
+from solver.outputs.window_sums import (
+    RecordSums,
     add_fields,
-    add_to_mean,
-    add_to_squares,
     means_and_variances,
     no_sums,
     shapes_of_sums,
     storage_of_sums,
     units_of,
 )
-from solver.outputs.output import Output, Run
-from solver.outputs.particle_lags import (
-    add_lags,
-    first_lags,
-    layout_of_lags,
-    next_lags,
-    no_lags,
-    storage_of_lags,
-    trace_lags,
-)
-from solver.outputs.records import Records, bytes_of_row, check_continues, layout_of, records_of, refuse_damaged
 from solver.particles.particles import particles_of
 from solver.pictures import View
 from solver.pictures.drawn_statistics import draw_mean_fields, draw_means
@@ -190,7 +177,7 @@ class Statistics(Output):
             )
 
     def programs(self, equation: AnyEquation, state: State) -> dict[str, Any]:
-        of_particles = {f"statistics of {name}": trace_lags(equation, name, state.field) for name in self.of_particles}
+        of_particles = self._lags.programs(equation, state.field)
         if not self.fields:
             return of_particles
         carried, weight = shapes_of_sums(equation, self.fields), np.float64(1)
@@ -204,33 +191,30 @@ class Statistics(Output):
 
     # ---- sums in the state ------------------------------------------------------------------------------------
 
-    def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
-        sums: dict[str, Any] = {}
-        for name, source in self.sources.items():
-            layout = layout_of(source, equation)
-            sums[_key(name, layout)] = {
-                column: {part: np.zeros(layout.shape(column)) for part in ("mean", "squares")}
-                for column in layout.columns
-            }
-        nothing = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
-        counted = {"samples": np.int64(0), "closed": np.bool_(True)}
-        lags = {_key(name, layout): no_lags(equation, name, layout) for name, layout in self._lags(equation).items()}
-        return {**nothing, **counted, "records": sums, "fields": no_sums(equation, self.fields), "particles": lags}
+    @property
+    def _records(self) -> RecordSums:
+        return RecordSums(self.sources)
 
-    def accumulator_storage(self, equation: AnyEquation) -> dict[str, Any]:
-        numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
-        records = {_key(name, layout_of(source, equation)): Storage("host") for name, source in self.sources.items()}
-        lags = {_key(name, layout): storage_of_lags(equation, name) for name, layout in self._lags(equation).items()}
-        return {**numbers, "records": records, "fields": storage_of_sums(equation, self.fields), "particles": lags}
-
-    def _lags(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
-        """Layouts of the averages over particles, by the name of the particles."""
-        return {name: layout_of_lags(equation, name, self.lags) for name in self.of_particles}
+    @property
+    def _lags(self) -> Lags:
+        return Lags(self.of_particles, self.lags)
 
     def _layouts(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
         """Layouts of the files of rows, by their names."""
-        means = {name: _layout(layout_of(source, equation)) for name, source in self.sources.items()}
-        return means | {_of_particles(name): _windowed(layout) for name, layout in self._lags(equation).items()}
+        of_particles = {_of_particles(name): layout for name, layout in self._lags.layouts(equation).items()}
+        layouts = self._records.layouts(equation) | of_particles
+        return {name: RecordsLayout(each.axes, {**WINDOW, **each.columns}) for name, each in layouts.items()}
+
+    def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
+        numbers = {"since": np.float64(np.nan), "last": np.float64(np.nan), "weight": np.float64(0)}
+        counted = {"samples": np.int64(0), "closed": np.bool_(True)}
+        sums = {"records": self._records.start(equation), "fields": no_sums(equation, self.fields)}
+        return {**numbers, **counted, **sums, "particles": self._lags.start(equation)}
+
+    def accumulator_storage(self, equation: AnyEquation) -> dict[str, Any]:
+        numbers = dict.fromkeys(("since", "last", "weight", "samples", "closed"))
+        sums = {"records": self._records.storage(equation), "fields": storage_of_sums(equation, self.fields)}
+        return {**numbers, **sums, "particles": self._lags.storage(equation)}
 
     def observe(self, equation: AnyEquation, state: State, carried: dict[str, Any], *, end: bool) -> dict[str, Any]:
         t, last = np.float64(state.t), carried["last"]
@@ -239,36 +223,24 @@ class Statistics(Output):
             return carried
         if np.isnan(last) or last < self.after - TOLERANCE * abs(self.after):
             # a new run, or one that was continued with a later `after`
-            begun = self._each_of(equation, carried, lambda name, sums: first_lags(equation, name, state.field, sums))
+            begun = self._lags.changed(equation, carried["particles"], partial(first_lags, fields=state.field))
             fresh = carried if np.isnan(last) else self.accumulators(equation)
             return {**fresh, "since": t, "last": t, "particles": begun}
         if not t > last:  # a continued run has counted this state already
             return carried
         if carried["closed"]:
             fresh = self.accumulators(equation)
-            begun = self._each_of(equation, carried, lambda name, sums: next_lags(equation, name, sums))
+            begun = self._lags.changed(equation, carried["particles"], next_lags)
             carried = {**fresh, "since": last, "particles": begun}
         weight, total = t - last, carried["weight"] + (t - last)
         moved = {"last": t, "weight": total, "samples": carried["samples"] + 1, "closed": np.bool_(closes)}
-        records = {}
-        for name, source in self.sources.items():
-            key, sums = _sums_of(name, carried)
-            records[key] = _add_records(sums, records_of(source, equation, state), weight, total)
+        records = self._records.add(equation, state, carried["records"], weight, total)
         lag, sample = float(t - carried["since"]), int(moved["samples"])
-        add = lambda name, sums: add_lags(equation, name, state.field, sums, lag, sample, closes=closes)  # noqa: E731
-        lags = self._each_of(equation, carried, add)
-        fields = self._add(equation, state, carried, weight, total)
+        add = partial(add_lags, fields=state.field, lag=lag, sample=sample, closes=bool(closes))
+        lags = self._lags.changed(equation, carried["particles"], add)
+        chosen = {name: state.field[name] for name in self.fields}
+        fields = add_fields(equation, carried["fields"], chosen, weight, total) if chosen else {}
         return {**carried, **moved, "records": records, "fields": fields, "particles": lags}
-
-    def _each_of(self, equation: AnyEquation, carried: Mapping[str, Any], change: Any) -> dict[str, Any]:
-        """The averages over particles of each name, changed by a function of the name and of them."""
-        keys = {name: _key(name, layout) for name, layout in self._lags(equation).items()}
-        return {key: change(name, carried["particles"][key]) for name, key in keys.items()}
-
-    def _add(self, equation: AnyEquation, state: State, carried: dict[str, Any], weight: Any, total: Any) -> Any:
-        if not self.fields:
-            return {}
-        return add_fields(equation, carried["fields"], {name: state.field[name] for name in self.fields}, weight, total)
 
     # ---- files ------------------------------------------------------------------------------------------------
 
@@ -278,19 +250,21 @@ class Statistics(Output):
             return
         if is_first():
             with run.writer.while_waiting():
-                for name, source in self.sources.items():
-                    layout = layout_of(source, run.equation)
+                layouts = self._layouts(run.equation)
+                for name, values in self._rows(run.equation, carried).items():
                     file = _file(run.directory, name)
                     make_folder(file.path.parent)
-                    file.append(_row(state, carried, name, layout), _layout(layout))
-                for name, layout in self._lags(run.equation).items():
-                    file = _file(run.directory, _of_particles(name))
-                    make_folder(file.path.parent)
-                    sums = carried["particles"][_key(name, layout)]
-                    values = {**_window(carried), "lag": np.asarray(sums["lag"]), **sums["averages"]}
-                    file.append(Row(int(state.step), float(state.t), values), _windowed(layout))
+                    file.append(Row(int(state.step), float(state.t), values), layouts[name])
         if self.fields:
             run.writer.submit(lambda: self._held(run, state, carried))
+
+    def _rows(self, equation: AnyEquation, carried: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The columns of a row of each file of rows, by its name."""
+        window = {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
+        lags = self._lags.values(equation, carried["particles"])
+        rows = self._records.values(carried["records"], carried["weight"])
+        rows |= {_of_particles(name): values for name, values in lags.items()}
+        return {name: {**window, **values} for name, values in rows.items()}
 
     def _held(self, run: Run, state: State, carried: dict[str, Any]) -> Job:
         equation, step = run.equation, int(state.step)
@@ -351,54 +325,3 @@ def _file(directory: RunDirectory, name: str) -> Rows:
 
 def _record_files(directory: RunDirectory) -> list[Rows]:
     return [_file(directory, name) for name in directory.store.names(directory.statistics.name)]
-
-
-# ---- records ----------------------------------------------------------------------------------------------------
-
-
-def _key(name: str, layout: RecordsLayout) -> str:
-    """Key of an output's sums in the state. It depends on axes and columns, so that other ones start new sums."""
-    return f"{name}-{zlib.crc32(json.dumps(layout.of_rows(), sort_keys=True).encode()):08x}"
-
-
-def _sums_of(name: str, carried: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Key and sums of an output."""
-    return next((key, sums) for key, sums in carried["records"].items() if key.rpartition("-")[0] == name)
-
-
-def _add_records(sums: Mapping[str, Any], values: Mapping[str, np.ndarray], weight: Any, total: Any) -> dict[str, Any]:
-    """Add records to the sums, on the host, in double precision."""
-    return {
-        name: {
-            "mean": add_to_mean(sums[name]["mean"], value, weight, total),
-            "squares": add_to_squares(sums[name]["squares"], value - sums[name]["mean"], weight, total),
-        }
-        for name, value in values.items()
-    }
-
-
-def _row(state: State, carried: Mapping[str, Any], name: str, layout: RecordsLayout) -> Row:
-    values = _window(carried)
-    for column, sums in _sums_of(name, carried)[1].items():
-        values[column] = np.asarray(sums["mean"])
-        values[column + VARIANCE] = np.asarray(sums["squares"]) / carried["weight"]
-    return Row(int(state.step), float(state.t), values)
-
-
-def _window(carried: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The columns of `WINDOW`."""
-    return {"since": np.asarray(carried["since"]), "samples": np.asarray(float(carried["samples"]))}
-
-
-def _windowed(layout: RecordsLayout) -> RecordsLayout:
-    return RecordsLayout(layout.axes, {**WINDOW, **layout.columns})
-
-
-def _layout(layout: RecordsLayout) -> RecordsLayout:
-    columns = dict(WINDOW)
-    for name, column in layout.columns.items():
-        long_name = f"mean over time of: {column.long_name or name}"
-        columns[name] = Column(column.axes, column.units, long_name, column.power_law)
-        square = f"({column.units})^2" if column.units else ""
-        columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
-    return RecordsLayout(layout.axes, columns)

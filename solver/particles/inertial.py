@@ -72,7 +72,7 @@ class Inertial(Particles):
 
     def linear(self, equation: Any) -> LinearOperator:
         d = equation.grid.dimensions
-        velocity = self.rows(d)["velocity"]
+        velocity = self.array(equation.grid).rows["velocity"]
         return Drag(0.0, 1.0, -1 / self.response_time, (d, velocity.start, velocity.stop))
 
     def fastest_decay(self, equation: Any) -> float:

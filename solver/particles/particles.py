@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -29,6 +30,55 @@ from solver.spaces import EVEN_POINTS, FOURIER, refuse_lacking
 POSITION = "position"
 TURNS = "turns"
 KICKS = 2**31 - 3  # besides the keys of forcings and of shifted points
+
+
+@dataclass(frozen=True)
+class ParticleArray:
+    """The array of particles in a state, `(number, particle)`: their positions and turns, and what they hold, by name.
+
+    Args:
+        holds: `scalar` or `vector` by name.
+        dimensions: number of directions.
+    """
+
+    holds: Mapping[str, str]
+    dimensions: int
+
+    @property
+    def rows(self) -> dict[str, slice]:
+        """The rows of each name."""
+        sizes = {POSITION: self.dimensions, TURNS: self.dimensions}
+        sizes |= {name: self.dimensions if rank == "vector" else 1 for name, rank in self.holds.items()}
+        ends = np.cumsum(list(sizes.values()))
+        return {name: slice(int(end - size), int(end)) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+    def split(self, y: Array) -> dict[str, Array]:
+        """The numbers of the particles by name."""
+        return {name: y[part][0] if self.holds.get(name) == "scalar" else y[part] for name, part in self.rows.items()}
+
+    def joined(self, named: Mapping[str, Array], y: Array) -> Array:
+        """Inverse of `split`: an array like y; zero where nothing is named, and in the row of reflections."""
+        parts = []
+        for name, rows in self.rows.items():
+            like = y[rows]
+            parts.append(
+                jnp.reshape(named[name], like.shape).astype(y.dtype) if name in named else jnp.zeros_like(like)
+            )
+        return jnp.concatenate([*parts, jnp.zeros_like(y[rows.stop :])])
+
+    def wrapped(self, y: Array, grid: Grid) -> Array:
+        """y with positions within the box where it is periodic, and whole turns."""
+        rows = self.rows
+        x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
+        lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
+        over = jnp.floor(x / lengths)
+        inside = x - over * lengths
+        # a tiny negative x comes out as the length itself
+        inside, over = jnp.where(inside >= lengths, 0, inside), over + (inside >= lengths)
+        if grid.walls:
+            goes_on = np.array(grid.periodic)[:, None]
+            inside, over = jnp.where(goes_on, inside, x), over * goes_on
+        return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
 
 
 class Particles(Companion):
@@ -154,27 +204,9 @@ class Particles(Companion):
             return self.count
         return len(positions_in(self.path)) if self.path is not None else len(self.places)
 
-    def rows(self, dimensions: int) -> dict[str, slice]:
-        """The rows of the array in the state, by name."""
-        sizes = {POSITION: dimensions, TURNS: dimensions}
-        sizes |= {name: dimensions if rank == "vector" else 1 for name, rank in self.holds.items()}
-        ends = np.cumsum(list(sizes.values()))
-        return {name: slice(int(end - size), int(end)) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-
-    def particle(self, y: Array, dimensions: int) -> dict[str, Array]:
-        """The numbers of the particles by name, from the array in the state."""
-        rows = self.rows(dimensions)
-        return {name: y[part][0] if self.holds.get(name) == "scalar" else y[part] for name, part in rows.items()}
-
-    def together(self, named: Mapping[str, Array], y: Array, dimensions: int) -> Array:
-        """Inverse of `particle`: an array like y; zero where nothing is named, and in the row of reflections."""
-        parts = []
-        for name, rows in self.rows(dimensions).items():
-            like = y[rows]
-            parts.append(
-                jnp.reshape(named[name], like.shape).astype(y.dtype) if name in named else jnp.zeros_like(like)
-            )
-        return jnp.concatenate([*parts, jnp.zeros_like(y[rows.stop :])])
+    def array(self, grid: Grid) -> ParticleArray:
+        """Which rows of the array in the state hold what."""
+        return ParticleArray(self.holds, grid.dimensions)
 
     def storage(self, equation: Any) -> Storage:
         return Storage("particles", count=self.number())
@@ -183,18 +215,19 @@ class Particles(Companion):
         grid = equation.grid
         length = self.storage(equation).axes(grid)[0]
         named = {POSITION: positions_at_start(self, equation, length)}
-        last = list(self.rows(grid.dimensions).values())[-1]
+        array = self.array(grid)
+        last = list(array.rows.values())[-1]
         y = jnp.zeros((last.stop + reflects(equation), length), grid.dtype)  # one row more counts reflections
-        particle = self.particle(self.together(named, y, grid.dimensions), grid.dimensions)
+        particle = array.split(array.joined(named, y))
         if type(self).start_of is not Particles.start_of:
             named |= self._asked(equation, fields, None, particle, self.start_of)
-        y = self._within(self.together(named, y, grid.dimensions), equation, 0.0)
+        y = self._within(array.joined(named, y), equation, 0.0)
         return y.at[-1].set(0) if reflects(equation) else y
 
     def rates(self, equation: Any, y: Array, fields: Fields, changes: Changes, t: ArrayLike) -> Array:
-        d = equation.grid.dimensions
+        array = self.array(equation.grid)
         motion = lambda flow, particle: self.motion(flow, particle, t)  # noqa: E731
-        return self.together(self._asked(equation, fields, changes, self.particle(y, d), motion), y, d)
+        return array.joined(self._asked(equation, fields, changes, array.split(y), motion), y)
 
     def before_step(self, equation: Any, y: Array, step: Step) -> Array:
         kicked = self._kicked(equation, y, step, 0)
@@ -213,7 +246,7 @@ class Particles(Companion):
             raise ValueError(f"particles {self.name}: {equation.name} has complex fields alone; real ones are needed")
         velocity_of(equation, self.field, {name: space.coefficients for name, space in equation.spaces.items()})
         check_start(self, equation.grid)
-        self._check_cost(equation.grid)
+        _check_cost(self, equation.grid)
 
     def warnings(self, equation: Any) -> list[str]:
         layout = equation.grid.layout
@@ -257,15 +290,6 @@ class Particles(Companion):
         x, turns = np.asarray(y[:d], np.float64), np.asarray(y[d : 2 * d], np.float64)
         return (x + turns * np.asarray(lengths)[:, None]).T[: self.number()]
 
-    def _check_cost(self, grid: Grid) -> None:
-        """Raises ValueError for sums over all modes that would take minutes."""
-        modes, count = math.prod(grid.logical_spectral_shape), self.number()
-        if self.order == "spectral" and count * modes > LARGEST:
-            raise ValueError(
-                f"particles {self.name}: order = 'spectral' with {count} particles and {modes} modes; "
-                f"{LARGEST // modes} particles or fewer are possible, or an order of 4, 6 or 8 is needed"
-            )
-
     # ---- parts of these -------------------------------------------------------------------------------------
 
     def _asked(
@@ -286,52 +310,48 @@ class Particles(Companion):
             return y
         if isinstance(step.key, tuple):
             raise ValueError(f"particles {self.name} move at random: initial_state needs a seed")
-        d = equation.grid.dimensions
-        particle = self.particle(y, d)
+        array = self.array(equation.grid)
+        particle = array.split(y)
         key = jax.random.fold_in(jax.random.fold_in(step.key, KICKS), 2 * step.number + which)
 
         def normal_of(name: str) -> Array:
-            rows = self.rows(d)[name]
+            rows = array.rows[name]
             keys = [jax.random.fold_in(key, row) for row in range(rows.start, rows.stop)]
             # a row at a time: the number of a particle does not depend on how many there are
             drawn = jnp.stack([normal(k, (y.shape[1],), y.dtype) for k in keys])
             return drawn.reshape(particle[name].shape)
 
-        return y + self.together(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y, d)
+        return y + array.joined(self.kick(particle, jnp.asarray(step.dt, y.dtype) / 2, normal_of), y)
 
     def _within(self, y: Array, equation: Any, t: ArrayLike) -> Array:
         """y with positions in the box and outside of bodies at time t: turns are counted, and surfaces reflect."""
-        grid, rows = equation.grid, self.rows(equation.grid.dimensions)
+        grid, array = equation.grid, self.array(equation.grid)
         for body in bodies_of(equation).values():
-            y = self._reflected(y, grid, by_body(y[rows[POSITION]], body, equation.obstacles.scene, t))
-        y = self._wrapped(y, grid)
-        return self._reflected(y, grid, by_walls(y[rows[POSITION]], grid)) if grid.walls else y
-
-    def _wrapped(self, y: Array, grid: Grid) -> Array:
-        """y with positions within the box where it is periodic, and whole turns."""
-        rows = self.rows(grid.dimensions)
-        x, turns = y[rows[POSITION]], jnp.round(y[rows[TURNS]])
-        lengths = jnp.asarray(grid.box.lengths, y.dtype)[:, None]
-        over = jnp.floor(x / lengths)
-        inside = x - over * lengths
-        # a tiny negative x comes out as the length itself
-        inside, over = jnp.where(inside >= lengths, 0, inside), over + (inside >= lengths)
-        if grid.walls:
-            goes_on = np.array(grid.periodic)[:, None]
-            inside, over = jnp.where(goes_on, inside, x), over * goes_on
-        return y.at[rows[POSITION]].set(inside).at[rows[TURNS]].set(turns + over)
+            y = self._reflected(y, grid, by_body(y[array.rows[POSITION]], body, equation.obstacles.scene, t))
+        y = array.wrapped(y, grid)
+        return self._reflected(y, grid, by_walls(y[array.rows[POSITION]], grid)) if grid.walls else y
 
     def _reflected(self, y: Array, grid: Grid, found: Reflection) -> Array:
         """y after reflections, which are counted."""
-        d = grid.dimensions
-        particle = {**self.particle(y, d), POSITION: found.position}
+        array = self.array(grid)
+        particle = {**array.split(y), POSITION: found.position}
         changed = {**particle, **self.reflected(particle, found.normal, found.surface)}
         counted = jnp.round(y[-1]) + found.count
         is_turned = found.count % 2 == 1
         held = {name: jnp.where(is_turned, changed[name], own) for name, own in particle.items()}
-        return self.together(held, y, d).at[-1].set(counted)
+        return array.joined(held, y).at[-1].set(counted)
 
 
 def particles_of(equation: Any) -> dict[str, Particles]:
     """The particles among the companions of an equation, by name."""
     return {name: one for name, one in equation.companions_by_name().items() if isinstance(one, Particles)}
+
+
+def _check_cost(particles: Particles, grid: Grid) -> None:
+    """Raises ValueError for sums over all modes that would take minutes."""
+    modes, count = math.prod(grid.logical_spectral_shape), particles.number()
+    if particles.order == "spectral" and count * modes > LARGEST:
+        raise ValueError(
+            f"particles {particles.name}: order = 'spectral' with {count} particles and {modes} modes; "
+            f"{LARGEST // modes} particles or fewer are possible, or an order of 4, 6 or 8 is needed"
+        )

@@ -35,14 +35,15 @@ def quantities_at(
     Raises:
         ValueError: a name that neither the particles nor the flow have.
     """
-    wanted, particles, d = tuple(wanted), particles_of(equation)[name], equation.grid.dimensions
-    own = particles.particle(fields[name], d)
+    wanted, particles = tuple(wanted), particles_of(equation)[name]
+    array = particles.array(equation.grid)
+    own = array.split(fields[name])
     found = {key: own[key] for key in wanted if key in particles.holds}
     if ACCELERATION in wanted and ACCELERATION not in found and VELOCITY in particles.holds:
         if changes is None:
             raise ValueError("particles: their acceleration needs the changes of the fields")
         rates = particles.rates(equation, fields[name], fields, changes, t)
-        found[ACCELERATION] = particles.particle(rates, d)[VELOCITY]
+        found[ACCELERATION] = array.split(rates)[VELOCITY]
     others = {key for key in wanted if key not in found}
     source = FlowSource(equation, fields, changes, particles.field)
     flow = source.values(own[POSITION], others, particles.order, particles.precision == "float32")

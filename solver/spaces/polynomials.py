@@ -462,8 +462,3 @@ class FieldBetweenWalls(PolynomialSpace):
     def gives_values(self) -> list[bool]:
         """For the lower and the upper wall, True if it gives the field its value."""
         raise NotImplementedError
-
-    @property
-    def vanishes_at_walls(self) -> bool:
-        """True if every change of the field is 0 at both walls."""
-        return all(self.gives_values())

@@ -1,19 +1,100 @@
-"""Mean and variance over time of fields at every point: the mean as coefficients, the variance at the points."""
+"""Means and variances over a window of time: of records, on the host, and of fields at every point."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.grid import Storage
+from solver.io import VARIANCE, Column, RecordsLayout
 from solver.operators import Fields
+from solver.outputs.records import Records, layout_of, records_of
+from solver.steppers.state import State
+
+
+def key_of(name: str, layout: RecordsLayout) -> str:
+    """Key of an output's sums in the state. It depends on axes and columns, so that other ones start new sums."""
+    return f"{name}-{zlib.crc32(json.dumps(layout.of_rows(), sort_keys=True).encode()):08x}"
+
+
+@dataclass(frozen=True)
+class RecordSums:
+    """Mean and variance over a window of the records of outputs, on the host, in double precision.
+
+    Args:
+        sources: the outputs, by name.
+    """
+
+    sources: Mapping[str, Records]
+
+    def layouts(self, equation: AnyEquation) -> dict[str, RecordsLayout]:
+        """Axes and columns of means and variances, by name."""
+        return {name: _of_means(layout_of(source, equation)) for name, source in self.sources.items()}
+
+    def start(self, equation: AnyEquation) -> dict[str, Any]:
+        """The sums at the start of a window: zeros."""
+        layouts = {name: layout_of(source, equation) for name, source in self.sources.items()}
+        zeros = lambda layout, column: {part: np.zeros(layout.shape(column)) for part in ("mean", "squares")}  # noqa: E731
+        return {
+            key_of(name, layout): {column: zeros(layout, column) for column in layout.columns}
+            for name, layout in layouts.items()
+        }
+
+    def storage(self, equation: AnyEquation) -> dict[str, Storage]:
+        """Storage of the sums: numbers of the host."""
+        return {key_of(name, layout_of(source, equation)): Storage("host") for name, source in self.sources.items()}
+
+    def add(
+        self, equation: AnyEquation, state: State, sums: Mapping[str, Any], weight: Any, total: Any
+    ) -> dict[str, Any]:
+        """The sums with the records of a state; `total` includes its weight. Collective."""
+        added = {}
+        for name, source in self.sources.items():
+            key, before = _sums_of(name, sums)
+            added[key] = {
+                column: {
+                    "mean": add_to_mean(before[column]["mean"], value, weight, total),
+                    "squares": add_to_squares(before[column]["squares"], value - before[column]["mean"], weight, total),
+                }
+                for column, value in records_of(source, equation, state).items()
+            }
+        return added
+
+    def values(self, sums: Mapping[str, Any], weight: Any) -> dict[str, dict[str, np.ndarray]]:
+        """The columns of a row, by name; `weight` is the length of the window."""
+        rows: dict[str, dict[str, np.ndarray]] = {}
+        for name in self.sources:
+            row = rows[name] = {}
+            for column, parts in _sums_of(name, sums)[1].items():
+                row[column] = np.asarray(parts["mean"])
+                row[column + VARIANCE] = np.asarray(parts["squares"]) / weight
+        return rows
+
+
+def _sums_of(name: str, sums: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Key and sums of an output."""
+    return next((key, own) for key, own in sums.items() if key.rpartition("-")[0] == name)
+
+
+def _of_means(layout: RecordsLayout) -> RecordsLayout:
+    columns = {}
+    for name, column in layout.columns.items():
+        long_name = f"mean over time of: {column.long_name or name}"
+        columns[name] = Column(column.axes, column.units, long_name, column.power_law)
+        square = f"({column.units})^2" if column.units else ""
+        columns[name + VARIANCE] = Column(column.axes, square, f"variance in time of: {column.long_name or name}")
+    return RecordsLayout(layout.axes, columns)
 
 
 def _sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, Any]:
