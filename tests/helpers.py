@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 
+import solver as sw
 from solver.spaces import FourierSpace
 from solver.spaces.field import Field
 
@@ -73,6 +74,12 @@ def last_of_each(words):
     """Words of a command line with the last override of each key alone, so that tests may change a common list."""
     keys = [word.partition("=")[0] if "=" in word and not word.startswith("-") else None for word in words]
     return [word for n, word in enumerate(words) if keys[n] is None or keys[n] not in keys[n + 1 :]]
+
+
+def advanced(equation, stepper, start, end, step=None, **control):
+    """The state at `end`, from values at the points; by steps of one size, or by another control."""
+    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, step=step, **control)
+    return state
 
 
 def series(equation, state, dt=0.1):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY, series
+from helpers import VELOCITY, advanced, series
 
 import solver as sw
 from solver import initial
@@ -27,11 +27,6 @@ def made(which, grid, **options):
     return cls(grid, 0.02, 0.01, **HYPER, **{second: 1e-4}, **options), name
 
 
-def run(flow, start, end, step, stepper):
-    *_, state = sw.evolve(flow, stepper, sw.initial_state(flow, stepper, start), end=end, step=step)
-    return state
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("which", KINDS)
 def test_layers_decay_exactly(make_grid, which):
@@ -41,7 +36,7 @@ def test_layers_decay_exactly(make_grid, which):
     u = sw.sample(lambda x, z: (jnp.cos(2 * z) + 0 * x, 0 * z * x), grid)
     other = sw.sample(lambda x, z: (jnp.sin(3 * z) + 0 * x, 0 * z * x), grid)
     start = {"velocity": u, second: other[:1] if which == "boussinesq" else other}
-    computed = flow.to_physical(run(flow, start, 1.0, 0.25, IFRK4()).field)
+    computed = flow.to_physical(advanced(flow, IFRK4(), start, 1.0, 0.25).field)
     np.testing.assert_allclose(computed["velocity"], np.exp(-0.02 * 4 - 3e-4 * 4**3) * u, atol=1e-14)
     np.testing.assert_allclose(computed[second], np.exp(-0.01 * 9 - 1e-4 * 9**3) * start[second], atol=1e-14)
 
@@ -53,12 +48,12 @@ def test_the_budget_closes_with_hyperviscosity(make_grid, which):
     flow, second = made(which, grid)
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     start = {"velocity": u, second: 0.5 * (u[:1] if which == "boussinesq" else u[::-1])}
-    state = run(flow, start, 0.4, 0.01, IFRK4())
+    state = advanced(flow, IFRK4(), start, 0.4, 0.01)
     integrals = {name: float(value) for name, value in state.budget.items()}
     for name, now in jax.jit(flow.report.energies)(state.field).items():
         assert abs(imbalance(name, float(state.energies[name]), float(now), integrals)) < 1e-7
     plain = KINDS[which][0](grid, 0.02, 0.01)
-    lost = lambda f: float(run(f, start, 0.05, 0.05, IFRK4()).budget["kinetic_energy_from_viscosity"])  # noqa: E731
+    lost = lambda f: float(advanced(f, IFRK4(), start, 0.05, 0.05).budget["kinetic_energy_from_viscosity"])  # noqa: E731
     assert lost(flow) < 1.05 * lost(plain) < 0
     if which == "mhd":
         assert integrals["kinetic_energy_from_exchange"] == pytest.approx(
@@ -73,9 +68,9 @@ def test_drag_and_hyperviscosity_of_navier_stokes(make_grid):
     grid = make_grid((16, 12), devices=2)
     damped = NavierStokes(grid, 0.02, drag=0.3, **HYPER)
     layer = sw.sample(lambda x, y: (jnp.cos(2 * y) + 0 * x, 0 * y * x), grid)
-    computed = damped.to_physical(run(damped, layer, 1.0, 0.25, IFRK4()).field)["velocity"]
+    computed = damped.to_physical(advanced(damped, IFRK4(), layer, 1.0, 0.25).field)["velocity"]
     np.testing.assert_allclose(computed, np.exp(-0.02 * 4 - 3e-4 * 4**3 - 0.3) * layer, atol=1e-14)
-    state = run(damped, initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0)), 0.4, 0.01, IFRK4())
+    state = advanced(damped, IFRK4(), initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0)), 0.4, 0.01)
     integrals = {name: float(value) for name, value in state.budget.items()}
     assert integrals.keys() == {"energy_from_viscosity", "energy_from_drag"}
     energy = float(damped.report.energies(state.field)["energy"])
@@ -95,7 +90,7 @@ def test_any_text_has_hyperviscosity_by_a_word(make_grid):
     grid = make_grid((16, 12), devices=2)
     wave = sw.sample(lambda x, y: jnp.cos(x + 2 * y), grid)
     equation = text(grid, nu_h=1e-3, drag=0.2)
-    computed = equation.to_physical(run(equation, wave, 1.0, 0.5, IFRK4()).field)["u"]
+    computed = equation.to_physical(advanced(equation, IFRK4(), wave, 1.0, 0.5).field)["u"]
     np.testing.assert_allclose(computed[0], np.exp(-1e-3 * 5**3 - 0.2) * wave, atol=1e-14)
     single = make_grid((64, 48), devices=2, precision="float32")
     with pytest.raises(ValueError, match=r"nu_h 1.0 with 16: at most .* is needed, or float32 cannot hold"):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 
 import solver as sw
 from solver import initial
@@ -16,12 +17,6 @@ MODES = {1: (3,), 2: (2, -1), 3: (1, 2, -1)}
 SHAPES = {1: (32,), 2: (24, 16), 3: (16, 16, 12)}
 
 
-def run(equation, u, end, step, stepper=None):
-    stepper = stepper or ETDRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
-    return state
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(("stepper", "d"), [(ETDRK4(), 1), (IFRK4(), 2)], ids=str)
 def test_small_waves_grow_at_the_linear_rate(make_grid, d, stepper):
@@ -29,7 +24,7 @@ def test_small_waves_grow_at_the_linear_rate(make_grid, d, stepper):
     equation = KuramotoSivashinsky(grid)
     k = 2 * np.pi / 30.0 * np.array(MODES[d])
     u = sw.sample(lambda *x: 1e-8 * jnp.cos(sum(a * b for a, b in zip(k, x, strict=True))), grid)
-    state = run(equation, u, 4.0, 0.1, stepper)
+    state = advanced(equation, stepper, u, 4.0, 0.1)
     rate = np.sum(k**2) - np.sum(k**2) ** 2
     # the nonlinearity adds (1e-8)², nine digits below
     np.testing.assert_allclose(equation.to_physical(state.field)["u"][0], u * np.exp(rate * 4.0), atol=1e-15)
@@ -55,7 +50,7 @@ def test_coefficients_stay_those_of_a_real_field(make_grid, d):
     """Round-off in the part that transforms to points do not see would grow as exp(t/4)."""
     grid = make_grid(SHAPES[d], devices=2, lengths=12.0)
     equation = KuramotoSivashinsky(grid)
-    state = run(equation, initial.RandomPhase(peak=0.7)(grid, key=jax.random.key(0)), 60.0, 0.1)
+    state = advanced(equation, ETDRK4(), initial.RandomPhase(peak=0.7)(grid, key=jax.random.key(0)), 60.0, 0.1)
     transform = sw.fft.Transform(grid)
     seen = transform.forward(transform.inverse(state.field["u"]))
     assert float(jnp.max(jnp.abs(seen - state.field["u"]))) < 1e-13 * float(jnp.max(jnp.abs(state.field["u"])))

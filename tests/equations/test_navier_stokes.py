@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY, all_to_all_bytes, series
+from helpers import VELOCITY, advanced, all_to_all_bytes, series
 
 import solver as sw
 from solver import initial
@@ -20,17 +20,11 @@ from solver.steppers.start import state_shapes
 pytestmark = pytest.mark.slow
 
 
-def run(equation, u, end, step, stepper=None):
-    stepper = stepper or IFRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
-    return state
-
-
 @pytest.mark.thorough
 def test_two_dimensional_taylor_green_decays_exactly(make_grid):
     grid = make_grid((32, 24), lengths=3.0)
     u = initial.TaylorGreen()(grid)
-    state = run(NavierStokes(grid, viscosity=0.03), u, 1.0, 0.02, ETDRK4())
+    state = advanced(NavierStokes(grid, viscosity=0.03), ETDRK4(), u, 1.0, 0.02)
     decay = np.exp(-0.03 * 2 * (2 * np.pi / 3) ** 2)
     np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), decay * u, atol=2e-14)
 
@@ -38,7 +32,7 @@ def test_two_dimensional_taylor_green_decays_exactly(make_grid):
 def test_beltrami_flow_decays_exactly(make_grid):
     grid = make_grid((24, 24, 24), devices=4)
     u = initial.Beltrami((1.0, 0.8, 0.6))(grid)
-    state = run(NavierStokes(grid, viscosity=0.1), u, 1.0, 0.02)
+    state = advanced(NavierStokes(grid, viscosity=0.1), IFRK4(), u, 1.0, 0.02)
     np.testing.assert_allclose(sw.fft.Transform(grid).inverse(state.field["velocity"]), np.exp(-0.1) * u, atol=5e-14)
 
 
@@ -126,7 +120,8 @@ def test_three_halves_of_n_modes_is_two_thirds_of_three_n_half_points(make_grid)
     for shape, dealias in [((16, 16, 12), "three-halves"), ((24, 24, 18), "two-thirds")]:
         grid = make_grid(shape, devices=4, dealias=dealias)
         assert grid.physical_shape == (24, 24, 18)
-        ends.append(run(NavierStokes(grid, viscosity=0.01), initial.TaylorGreen()(grid), 0.1, 0.02).field["velocity"])
+        state = advanced(NavierStokes(grid, viscosity=0.01), IFRK4(), initial.TaylorGreen()(grid), 0.1, 0.02)
+        ends.append(state.field["velocity"])
     np.testing.assert_array_equal(ends[0], ends[1])
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 
 import solver as sw
 from solver import initial
@@ -13,11 +14,6 @@ from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4, SBDF2, Strang, fitting
 
 pytestmark = pytest.mark.slow
-
-
-def run(equation, psi, end, step, stepper):
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, psi), end=end, step=step)
-    return state
 
 
 def soliton(x, t, a, v, g, middle):
@@ -35,7 +31,7 @@ def test_a_bright_soliton_moves_and_keeps_its_shape(make_grid, stepper):
     start = initial.NlsSoliton((1.2,), (16.0,), (v,), coupling=2.0)(grid)
     errors = []
     for step in (0.01, 0.005):
-        state = run(equation, start, 2.0, step, stepper)
+        state = advanced(equation, stepper, start, 2.0, step)
         computed = np.asarray(equation.to_physical(state.field)["wavefunction"])[0]
         errors.append(np.abs(computed - soliton(grid.coordinates()[0], 2.0, 1.2, v, 2.0, 16.0)).max())
     assert errors[1] < (3e-3 if stepper.order == 2 else 2e-8)
@@ -50,7 +46,7 @@ def test_mass_momentum_and_energy_are_conserved(make_grid):
     psi = 0.6 + initial.RandomPhase(energy=0.1, peak=1.5)(grid.as_complex, sw.Field("wavefunction"), jax.random.key(0))
     drift = []
     for step in (0.01, 0.005):
-        state = run(equation, psi, 0.4, step, IFRK4())
+        state = advanced(equation, IFRK4(), psi, 0.4, step)
         after = equation.conserved(state.field)
         assert sorted(after) == ["energy", "mass", "momentum_x", "momentum_y"]
         drift.append([abs(float(after[name] - state.conserved[name])) for name in sorted(after)])
@@ -64,7 +60,7 @@ def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
     grid = make_grid((32, 24), devices=2, lengths=10.0, dealias="one-half")
     equation = NonlinearSchroedinger(grid, coupling=1.5, damping=0.3)
     psi = initial.Gaussian(width=2.0)(grid.as_complex)
-    state = run(equation, psi, 1.0, 0.02, ETDRK4())
+    state = advanced(equation, ETDRK4(), psi, 1.0, 0.02)
     mass = float(equation.series(state.field, 0.02)["mass"])
     assert mass == pytest.approx(float(state.energies["mass"]) * np.exp(-0.6), rel=1e-8)
     integrals = {name: float(value) for name, value in state.budget.items()}
@@ -99,7 +95,7 @@ def test_a_coherent_state_swings_at_the_frequencies_of_the_trap(make_grid):
     psi = sw.sample(lambda x, y: ground(x, y, shift) + 0j, grid.as_complex)[None]
     errors = []
     for step in (0.04, 0.02):
-        state = run(equation, psi, 2.0, step, Strang())
+        state = advanced(equation, Strang(), psi, 2.0, step)
         expected = sw.sample(lambda x, y: ground(x, y, shift * np.cos(omega * 2.0)) ** 2, grid)
         errors.append(float(jnp.max(jnp.abs(jnp.abs(state.field["wavefunction"][0]) ** 2 - expected))))
     assert errors[1] < 5e-4
@@ -115,7 +111,7 @@ def test_the_ground_state_of_a_trap_stands_still(make_grid):
     grid = make_grid((48,), devices=1, lengths=14.0, dealias="none")
     equation = GrossPitaevskii(grid, coupling=0.0, trap=(1.0,), chemical_potential=0.5)
     psi = sw.sample(lambda x: jnp.exp(-0.5 * (x - 7.0) ** 2), grid.as_complex)[None]
-    state = run(equation, psi, 5.0, 0.01, Strang())
+    state = advanced(equation, Strang(), psi, 5.0, 0.01)
     np.testing.assert_allclose(state.field["wavefunction"], psi, atol=5e-5)
 
 
@@ -127,7 +123,7 @@ def test_mass_is_kept_to_round_off_and_energy_to_the_order(make_grid, coupling):
     psi = initial.Gaussian(width=1.2, velocity=(0.8, 0.0, 0.0))(grid.as_complex)
     drift = []
     for step in (0.02, 0.01):
-        state = run(equation, psi, 1.0, step, Strang())
+        state = advanced(equation, Strang(), psi, 1.0, step)
         after = equation.conserved(state.field)
         assert abs(float(after["mass"] / state.conserved["mass"]) - 1) < 1e-13
         drift.append(abs(float(after["energy"] / state.conserved["energy"]) - 1))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY
+from helpers import VELOCITY, advanced
 
 import solver as sw
 from solver import assemble, initial
@@ -15,12 +15,6 @@ from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2
 
 pytestmark = pytest.mark.slow
-
-
-def advanced(equation, start, end, step, stepper=None):
-    stepper = stepper or ETDRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, step=step)
-    return state
 
 
 @pytest.mark.thorough
@@ -34,7 +28,7 @@ def test_a_scalar_in_a_shear_flow_against_the_exact_solution(make_grid, shape):
     )
     u = sw.sample(lambda *x: (0 * x[0], jnp.cos(x[0]), 0 * x[0])[:d], grid)
     zero, dye = jnp.zeros(grid.physical_shape), sw.sample(lambda *x: jnp.sin(x[0]), grid)
-    state = advanced(flow, {"velocity": u, "still": zero, "dye": dye}, end, 0.02)
+    state = advanced(flow, ETDRK4(), {"velocity": u, "still": zero, "dye": dye}, end, 0.02)
     computed = flow.to_physical(state.field)
     x = grid.coordinates()[0]
     still = -g * np.cos(x) * (np.exp(-v * end) - np.exp(-k * end)) / (k - v) + zero
@@ -50,7 +44,7 @@ def test_a_carried_scalar_against_its_own_advection(make_grid):
     flow = NavierStokes(grid, 0.01, scalars=["dye"], diffusivities=[0.05])
     wind = sw.sample(lambda x, y: (0.7 + 0 * x, -0.4 + 0 * x), grid)
     wave = lambda t: sw.sample(lambda x, y: jnp.cos(2 * (x - 0.7 * t) + 3 * (y + 0.4 * t)), grid)  # noqa: E731
-    state = advanced(flow, {"velocity": wind, "dye": wave(0)}, 1.0, 0.01)
+    state = advanced(flow, ETDRK4(), {"velocity": wind, "dye": wave(0)}, 1.0, 0.01)
     expected = np.exp(-0.05 * 13) * wave(1.0)
     np.testing.assert_allclose(flow.to_physical(state.field)["dye"][0], expected, atol=1e-8)
 
@@ -61,8 +55,8 @@ def test_variance_closes_and_the_flow_is_what_it_is_without_scalars(make_grid):
     u = initial.RandomPhase(peak=2.0)(grid, VELOCITY, jax.random.key(0))
     c = initial.RandomPhase(peak=2.0)(grid, key=jax.random.key(1))
     flow = NavierStokes(grid, 0.05, scalars=("a",), diffusivities=(0.02,), mean_gradients=((1.0, 0.0, 0.5),))
-    state = advanced(flow, {"velocity": u, "a": c}, 0.2, 0.01)
-    alone = advanced(NavierStokes(grid, 0.05), u, 0.2, 0.01)
+    state = advanced(flow, ETDRK4(), {"velocity": u, "a": c}, 0.2, 0.01)
+    alone = advanced(NavierStokes(grid, 0.05), ETDRK4(), u, 0.2, 0.01)
     np.testing.assert_allclose(state.field["velocity"], alone.field["velocity"], atol=1e-15)
     now = jax.jit(flow.report.energies)(state.field)
     for name in ("energy", "a_variance"):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 
 import solver as sw
 from solver import initial
@@ -14,12 +15,6 @@ from solver.steppers import ETDRK2, ETDRK4, IFRK4
 pytestmark = pytest.mark.slow
 
 SMALL = 1e-8
-
-
-def after(equation, start, end, step, stepper=None):
-    stepper = stepper or ETDRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, step=step)
-    return state
 
 
 def only(equation, state):
@@ -46,7 +41,7 @@ def test_small_waves_grow_at_the_linear_rate(make_grid, name):
     angle = lambda x, y: k[0] * x + k[1] * y  # noqa: E731
     wave = lambda x, y: jnp.exp(1j * angle(x, y)) if np.iscomplex(growth) else jnp.cos(angle(x, y))  # noqa: E731
     u = SMALL * sw.sample(wave, equation.grid)
-    computed = only(equation, after(equation, u[None], 2.0, 0.5))
+    computed = only(equation, advanced(equation, ETDRK4(), u[None], 2.0, 0.5))
     # g u² of Swift–Hohenberg adds SMALL of it
     np.testing.assert_allclose(computed / SMALL, u * np.exp(2.0 * growth) / SMALL, atol=1e-7)
     assert abs(np.exp(2.0 * growth) - 1) > 0.1
@@ -86,10 +81,10 @@ def test_the_free_energy_falls_at_its_rate(make_grid, name):
 def test_allen_cahn_of_a_uniform_field_and_of_a_wall(make_grid):
     grid = make_grid((192,), devices=1, lengths=12.0)
     equation = AllenCahn(grid, 0.3)
-    computed = only(equation, after(equation, jnp.full((1, 192), 0.1), 3.0, 0.05))
+    computed = only(equation, advanced(equation, ETDRK4(), jnp.full((1, 192), 0.1), 3.0, 0.05))
     np.testing.assert_allclose(computed, 0.1 * np.exp(3) / np.sqrt(1 + 0.01 * (np.exp(6) - 1)), rtol=1e-6)
     wall = initial.Ball(radius=3.0, width=2**0.5 * 0.3)(grid)
-    np.testing.assert_allclose(only(equation, after(equation, wall, 5.0, 0.1)), wall[0], atol=2e-5)
+    np.testing.assert_allclose(only(equation, advanced(equation, ETDRK4(), wall, 5.0, 0.1)), wall[0], atol=2e-5)
 
 
 @pytest.mark.thorough
@@ -140,7 +135,7 @@ def test_walls_of_cahn_hilliard_stand(make_grid):
     grid = make_grid((256,), devices=1, lengths=30.0)
     equation = CahnHilliard(grid, 0.8, 0.5)
     walls = initial.Ball(radius=7.5, width=1.0)(grid)
-    np.testing.assert_allclose(only(equation, after(equation, walls, 5.0, 0.1)), walls[0], atol=1e-5)
+    np.testing.assert_allclose(only(equation, advanced(equation, ETDRK4(), walls, 5.0, 0.1)), walls[0], atol=1e-5)
     assert equation.report.warnings({}) == []
     [warning] = CahnHilliard(make_grid((16,), devices=1, lengths=30.0)).report.warnings({})
     assert warning == "√(2κ) k_max = 1.48 is below 2: walls are not resolved"
@@ -156,7 +151,7 @@ def test_stripes_saturate(make_grid):
     grid = make_grid((24, 16), devices=2, lengths=[4 * np.pi, 3.0])
     equation = SwiftHohenberg(grid, r)
     start = initial.Cosine((2,), amplitude=0.1)(grid)
-    computed = only(equation, after(equation, start, 600.0, 1.0, ETDRK2()))
+    computed = only(equation, advanced(equation, ETDRK2(), start, 600.0, 1.0))
     x = np.asarray(grid.coordinates()[0])
     amplitude = np.sqrt(4 * r / 3)
     np.testing.assert_allclose(computed, amplitude * np.cos(x) + 0 * computed, atol=3e-4 * amplitude)
@@ -166,7 +161,7 @@ def test_stripes_saturate(make_grid):
 def test_a_uniform_field_of_swift_hohenberg(make_grid):
     """u_t = (r − q₀⁴)u + g u² − u³ rests where u² − g u = r − q₀⁴."""
     equation = SwiftHohenberg(make_grid((16,), devices=1), 1.2, 0.5, 0.7)
-    computed = only(equation, after(equation, jnp.full((1, 16), 0.3), 20.0, 0.1))
+    computed = only(equation, advanced(equation, ETDRK4(), jnp.full((1, 16), 0.3), 20.0, 0.1))
     np.testing.assert_allclose(computed, 0.35 + np.sqrt(0.35**2 + 1.2 - 0.5**4), rtol=1e-10)
 
 
@@ -182,7 +177,7 @@ def test_plane_waves_turn_at_their_frequency(make_grid):
     q = np.array([2 * np.pi / 40, -4 * np.pi / 50])
     q2 = q @ q
     start = initial.PlaneWave((1, -2), amplitude=np.sqrt(1 - q2))(equation.grid)
-    computed = only(equation, after(equation, start, t, 0.02))
+    computed = only(equation, advanced(equation, ETDRK4(), start, t, 0.02))
     np.testing.assert_allclose(computed, start[0] * np.exp(-1j * (beta + (alpha - beta) * q2) * t), atol=1e-8)
     row = equation.series(equation.from_physical({"amplitude": start}), 0.1)
     assert float(row["mean_square"]) == pytest.approx(1 - q2)
@@ -202,7 +197,7 @@ def test_coefficients_stay_those_of_a_real_field(make_grid, name, shape):
     grid = make_grid(shape, devices=min(2, len(shape)), lengths=6.0)
     equation = EQUATIONS[name][0](grid)
     start = initial.Noise(amplitude=0.3)(grid, key=jax.random.key(0))
-    state = after(equation, start, 300.0, 0.25, ETDRK2())
+    state = advanced(equation, ETDRK2(), start, 300.0, 0.25)
     transform = sw.fft.Transform(grid)
     (u_hat,) = state.field.values()
     seen = transform.forward(transform.inverse(u_hat))

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 from scipy.linalg import expm
 
 import solver as sw
@@ -15,11 +16,6 @@ pytestmark = pytest.mark.slow
 
 MEAN_FIELD = (1.3, -0.4, 2.0)
 SMALL = 1e-6
-
-
-def after(equation, stepper, start, end, **step):
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, **step)
-    return state
 
 
 def random_fields(equation, seed=0):
@@ -110,7 +106,7 @@ def test_circularly_polarised_waves_turn_at_their_frequency(make_grid, stepper, 
     ratio = -along / omega
     expected = lambda t: {"velocity": SMALL * ratio * at(-omega * t), "magnetic_field": SMALL * at(-omega * t)}  # noqa: E731
     end = float(7 / abs(omega))
-    state = after(flow, stepper, expected(0.0), end, step=end / 5)
+    state = advanced(flow, stepper, expected(0.0), end, step=end / 5)
     for name, values in flow.to_physical(state.field).items():
         np.testing.assert_allclose(values / SMALL, expected(end)[name] / SMALL, atol=2e-12 * max(1, abs(ratio)))
 
@@ -168,7 +164,7 @@ def test_the_cfl_number_bounds_the_fastest_whistler(make_grid, cfl, grows):
     uniform = jnp.array([1.0, 0.0, 0.0]).reshape(3, 1, 1, 1)
     ratio = -k[0] / (k[0] * (np.sqrt(1 + (0.75 * size) ** 2) + 0.75 * size))
     start = {"velocity": 1e-6 * ratio * at(0), "magnetic_field": 1e-6 * at(0) + uniform}
-    state = after(flow, IFRK4(), start, 8.0, cfl=cfl)
+    state = advanced(flow, IFRK4(), start, 8.0, cfl=cfl)
     assert int(state.step) > 150
     size = float(jnp.abs(flow.to_physical(state.field)["magnetic_field"] - uniform).max())
     assert (size > 1e-3) if grows else (size < 1.1e-6)
@@ -219,7 +215,7 @@ def test_drift_waves_grow_and_travel_as_theory_says(make_grid, stepper, n, modif
         wave = np.exp(1j * sum(ki * xi for ki, xi in zip(k, grid.meshgrid(), strict=True)))
         return {"vorticity": (zeta * wave).real[None], "density": (density * wave).real[None]}
 
-    state = after(equation, stepper, {name: jnp.asarray(v) for name, v in at(0.0).items()}, 6.0, step=1.5)
+    state = advanced(equation, stepper, {name: jnp.asarray(v) for name, v in at(0.0).items()}, 6.0, step=1.5)
     for name, values in equation.to_physical(state.field).items():
         np.testing.assert_allclose(values, at(6.0)[name], atol=1e-12)
     assert max(np.abs(v).max() for v in at(6.0).values()) > 0.05
@@ -325,7 +321,7 @@ def test_alfven_waves_of_the_reduced_equations_are_exact(make_grid):
     phase = lambda t: sw.sample(lambda x, y, z: SMALL * jnp.cos(2 * x + y + 3 * z - 2.1 * t), grid)[None]  # noqa: E731
     period = 2 * np.pi / 2.1
     start = {"vorticity": -5 * phase(0), "flux": -phase(0)}
-    state = after(equation, ETDRK4(), start, 10.3 * period, step=5 * period)
+    state = advanced(equation, ETDRK4(), start, 10.3 * period, step=5 * period)
     u = equation.to_physical(state.field)
     np.testing.assert_allclose(u["vorticity"], -5 * phase(10.3 * period), atol=1e-11 * SMALL)
     np.testing.assert_allclose(u["flux"], -phase(10.3 * period), atol=1e-11 * SMALL)

@@ -4,22 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 
 import solver as sw
 from solver import initial
 from solver.dynamics.budget import Changes, imbalance
 from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
 from solver.forcing import ConstantPower
-from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow
-
-
-def run(equation, u, end, step, stepper=None):
-    stepper = stepper or IFRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
-    return state
 
 
 def eddies(grid, seed=0, energy=2.0):
@@ -30,7 +24,7 @@ def drift(equation, start, end, steps, quantities):
     """Of each quantity, relative, for each size of step."""
     drifts = []
     for step in steps:
-        state = run(equation, start, end, step)
+        state = advanced(equation, IFRK4(), start, end, step)
         before = jax.jit(quantities)(sw.initial_state(equation, IFRK4(), start).field)
         after = jax.jit(quantities)(state.field)
         drifts.append([abs(float(after[name] / before[name]) - 1) for name in before])
@@ -47,7 +41,7 @@ def test_modes_of_one_wavenumber_do_not_advect_each_other(make_grid, power):
     grid = make_grid((20, 24), devices=3)
     equation = SurfaceQuasiGeostrophic(grid, diffusivity=0.4 / 5 ** (2 * power), exponent=power)
     theta = sw.sample(lambda x, y: jnp.sin(3 * x + 4 * y) + 2 * jnp.cos(5 * x) - jnp.cos(4 * x - 3 * y), grid)[None]
-    state = run(equation, theta, 1.0, 0.1, ETDRK4())
+    state = advanced(equation, ETDRK4(), theta, 1.0, 0.1)
     np.testing.assert_allclose(equation.to_physical(state.field)["buoyancy"], np.exp(-0.4) * theta, atol=1e-13)
 
 
@@ -85,7 +79,7 @@ def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
     grid = make_grid((n, n), devices=2)
     start = sw.sample(lambda x, y: jnp.sin(x) * jnp.sin(y) + jnp.cos(y), grid)[None]
     equation = SurfaceQuasiGeostrophic(grid, diffusivity)
-    computed = equation.to_physical(run(equation, start, end, 0.02).field)["buoyancy"][0]
+    computed = equation.to_physical(advanced(equation, IFRK4(), start, end, 0.02).field)["buoyancy"][0]
     k = np.fft.fftfreq(n, 1 / n)
     kx, ky = np.meshgrid(k, k, indexing="ij")
     size = np.hypot(kx, ky)
@@ -112,7 +106,7 @@ def test_the_hyperbolic_saddle_against_an_independent_solver(make_grid):
 def test_budget_on_the_surface(make_grid):
     grid = make_grid((24, 20), devices=2)
     equation = SurfaceQuasiGeostrophic(grid, 1e-3, 2.0, forcing=ConstantPower(0.3, 2.0, 4.0))
-    state = run(equation, eddies(grid, energy=0.5), 0.5, 0.01)
+    state = advanced(equation, IFRK4(), eddies(grid, energy=0.5), 0.5, 0.01)
     check_budget(equation, state, ["diffusion"], 1e-8)
     slope = jax.grad(lambda power: jnp.sum(SurfaceQuasiGeostrophic(grid, 0.1, power).linear().entries["buoyancy"]))(1.0)
     assert np.isfinite(slope)
@@ -158,7 +152,7 @@ def test_baroclinic_waves_grow_and_travel_as_theory_says(make_grid, stepper, bet
             for name, a in zip(equation.fields, q, strict=True)
         }
 
-    computed = equation.to_physical(run(equation, waves(0.0), t, 0.1, stepper).field)
+    computed = equation.to_physical(advanced(equation, stepper, waves(0.0), t, 0.1).field)
     for name, expected in waves(t).items():
         np.testing.assert_allclose(computed[name], expected, atol=1e-12 * float(jnp.max(jnp.abs(expected))))
     if grows and beta == 0:
@@ -203,7 +197,7 @@ def test_budget_of_two_layers_under_shear(make_grid):
     grid = make_grid((24, 20), devices=2)
     forcing = {"upper_pv": ConstantPower(0.5, 2.0, 4.0), "lower_pv": ConstantPower(0.2, 2.0, 4.0)}
     equation = TwoLayerQuasiGeostrophic(grid, 3.0, 0.4, 1.0, 0.2, 1e-4, 2, forcing=forcing)
-    state = run(equation, layers(grid), 0.5, 0.01)
+    state = advanced(equation, IFRK4(), layers(grid), 0.5, 0.01)
     check_budget(equation, state, ["shear", "drag", "hyperviscosity"], 1e-8)
     still = TwoLayerQuasiGeostrophic(grid, 3.0, 0.0, 1.0, 0.2, 1e-4, 2)
     nothing = {name: 0 * q for name, q in state.field.items()}
@@ -215,19 +209,6 @@ def test_budget_of_two_layers_under_shear(make_grid):
 
 
 # ---- both ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("make", "counts"),
-    [(SurfaceQuasiGeostrophic, (3, 2)), (lambda g: TwoLayerQuasiGeostrophic(g, 1.0), (4, 5))],
-    ids=["surface", "two layers"],
-)
-def test_transforms_of_a_right_hand_side(make_grid, make, counts):
-    equation = make(make_grid((16, 16), devices=2))
-    start = {name: jnp.zeros(s) for name, s in equation.physical_shapes().items()}
-    calls = transforms_in_step(equation, IFRK4(), sw.initial_state(equation, IFRK4(), start))
-    assert [c.batch for c in calls if not c.forward] == [counts[0]] * 4
-    assert [c.batch for c in calls if c.forward] == [counts[1]] * 4
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import advanced
 
 import solver as sw
 from solver import initial
@@ -14,12 +15,6 @@ from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow
-
-
-def run(equation, u, end, step, stepper=None):
-    stepper = stepper or IFRK4()
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, u), end=end, step=step)
-    return state
 
 
 def eddies(grid, peak=3.0):
@@ -34,7 +29,7 @@ def test_a_rossby_wave_of_any_height_drifts_west_exactly(make_grid):
     k = 2 * np.pi * np.array([2 / 5.0, -3 / 7.0])
     k2 = k @ k
     wave = lambda phase: sw.sample(lambda x, y: 4 * jnp.cos(k[0] * x + k[1] * y - phase), grid)[None]  # noqa: E731
-    state = run(equation, wave(0.0), 3.0, 0.25, ETDRK4())
+    state = advanced(equation, ETDRK4(), wave(0.0), 3.0, 0.25)
     damped = np.exp(-3.0 * (0.01 * k2 + 0.03 + 1e-5 * k2**3))
     expected = damped * wave(-6.0 * k[0] / k2 * 3.0)
     np.testing.assert_allclose(equation.to_physical(state.field)["vorticity"], expected, atol=1e-13)
@@ -48,7 +43,7 @@ def test_ideal_flow_conserves_energy_and_enstrophy(make_grid):
     equation = Vorticity(grid, beta=2.0)
     drift = []
     for step in (0.04, 0.02):
-        state = run(equation, eddies(grid), 0.6, step)
+        state = advanced(equation, IFRK4(), eddies(grid), 0.6, step)
         now, before = jax.jit(equation.report.energies)(state.field), state.energies
         drift.append([abs(float(now[e] / before[e]) - 1) for e in ("energy", "enstrophy")])
     assert np.all(np.array(drift[1]) < 1e-7)
@@ -64,9 +59,9 @@ def test_the_same_flow_as_navier_stokes(make_grid):
     state = sw.initial_state(equation, IFRK4(), eddies(grid))
     psi_hat = -state.field["vorticity"][0] * grid.inverse_k_squared()
     psi_x, psi_y = jax.jit(sw.fft.Transform(grid).inverse)(sw.operators.gradient(psi_hat, grid))
-    flow = run(NavierStokes(grid, viscosity=0.02), jnp.stack([-psi_y, psi_x]), 0.5, 0.01)
+    flow = advanced(NavierStokes(grid, viscosity=0.02), IFRK4(), jnp.stack([-psi_y, psi_x]), 0.5, 0.01)
     expected = sw.operators.curl(flow.field["velocity"], grid)
-    computed = run(equation, eddies(grid), 0.5, 0.01).field["vorticity"]
+    computed = advanced(equation, IFRK4(), eddies(grid), 0.5, 0.01).field["vorticity"]
     np.testing.assert_allclose(computed, expected, atol=1e-14)
     row = jax.jit(equation.series)({"vorticity": computed}, 0.01)
     for name, other in jax.jit(NavierStokes(grid, 0.02).series)(flow.field, 0.01).items():
@@ -79,7 +74,7 @@ def test_the_same_flow_as_navier_stokes(make_grid):
 def test_a_forced_flow_with_drag_keeps_its_budget(make_grid):
     grid = make_grid((24, 20), devices=2)
     equation = Vorticity(grid, 0.01, 1.0, 0.1, 1e-5, 3, forcing=ConstantPower(2.0, 2.0, 4.0))
-    state = run(equation, eddies(grid), 0.5, 0.01)
+    state = advanced(equation, IFRK4(), eddies(grid), 0.5, 0.01)
     integrals = {name: float(value) for name, value in state.budget.items()}
     assert integrals["enstrophy_from_forcing"] == pytest.approx(1.0, rel=1e-9)  # ConstantPower counts ⟨ω f⟩
     for name in ("energy", "enstrophy"):

@@ -4,23 +4,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import VELOCITY
+from helpers import VELOCITY, advanced
 from scipy.integrate import solve_ivp
 
 import solver as sw
 from solver import initial
-from solver.equations import MHD, Boussinesq, GrayScott, HallMHD, HasegawaWakatani
+from solver.equations import (
+    MHD,
+    Boussinesq,
+    GrayScott,
+    HallMHD,
+    HasegawaWakatani,
+    SurfaceQuasiGeostrophic,
+    TwoLayerQuasiGeostrophic,
+)
 from solver.plan import transforms_in_step
 from solver.steppers import ETDRK4, IFRK2, IFRK4
 
 pytestmark = pytest.mark.slow
 
 SMALL = 1e-9  # of a wave: its product with itself is below round-off
-
-
-def after(equation, stepper, start, end, step):
-    *_, state = sw.evolve(equation, stepper, sw.initial_state(equation, stepper, start), end=end, step=step)
-    return state
 
 
 def wave(grid, n, amplitude, phase=0.0):
@@ -60,7 +63,7 @@ def test_inertia_gravity_waves_turn_at_their_frequency(make_grid, stepper, frequ
     grid = make_grid((8, 4, 12), devices=2, lengths=[2.0, 3.0, 1.5])
     omega, at = gravity_wave(grid, (1, 0, 2), frequency, rotation)
     flow = Boussinesq(grid, 0.0, 0.0, buoyancy_frequency=frequency, rotation=rotation)
-    state = after(flow, stepper, at(0.0), end=7.0, step=0.7)  # ω dt up to 1.5
+    state = advanced(flow, stepper, at(0.0), end=7.0, step=0.7)  # ω dt up to 1.5
     expected = at(7.0)
     for name, values in flow.to_physical(state.field).items():
         np.testing.assert_allclose(values / SMALL, expected[name] / SMALL, atol=1e-10 * max(1, omega * 7))
@@ -74,7 +77,7 @@ def test_alfven_waves_turn_at_their_frequency(make_grid):
     k = 2 * np.pi * np.array([1 / 2.0, 0, 1 / 1.5])
     omega = float(k @ np.array(mean))
     along_y = lambda phase, sign: wave(grid, (1, 0, 1), (0, sign * SMALL, 0), phase)  # noqa: E731
-    state = after(flow, IFRK4(), {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
+    state = advanced(flow, IFRK4(), {"velocity": along_y(0, 1), "magnetic_field": along_y(0, -1)}, 5.0, 0.5)
     # u = −b travels along B₀: u(x, t) = cos(k·x − ω t)
     values = flow.to_physical(state.field)
     expected = along_y(-omega * 5.0, 1) / SMALL
@@ -89,7 +92,7 @@ def test_orszag_tang_against_an_independent_solver(make_grid):
     grid = make_grid((n, n), devices=4)
     flow = MHD(grid, viscosity, resistivity)
     start = {"velocity": initial.OrszagTang()(grid), "magnetic_field": initial.OrszagTang(magnetic=True)(grid)}
-    values = flow.to_physical(after(flow, IFRK4(), start, end, 0.0125).field)
+    values = flow.to_physical(advanced(flow, IFRK4(), start, end, 0.0125).field)
 
     k = np.fft.fftfreq(n, 1 / n)
     kx, ky = np.meshgrid(k, k, indexing="ij")
@@ -167,8 +170,8 @@ def test_boussinesq_without_buoyancy_is_navier_stokes(make_grid):
     grid = make_grid((16, 12, 16), devices=4)
     u = initial.RandomPhase(peak=3.0)(grid, VELOCITY, jax.random.key(0))
     zero = jnp.zeros((1, *grid.physical_shape))
-    flow = after(sw.equations.NavierStokes(grid, 0.02), IFRK2(), u, 0.2, 0.02)
-    both = after(Boussinesq(grid, 0.02, 0.1), IFRK2(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
+    flow = advanced(sw.equations.NavierStokes(grid, 0.02), IFRK2(), u, 0.2, 0.02)
+    both = advanced(Boussinesq(grid, 0.02, 0.1), IFRK2(), {"velocity": u, "buoyancy": zero}, 0.2, 0.02)
     np.testing.assert_allclose(both.field["velocity"], flow.field["velocity"], atol=1e-14)
 
 
@@ -179,7 +182,7 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
     equation = GrayScott(grid, feed=0.04, kill=0.06)
     u = initial.Bump(background=1.0, height=-0.5, width=0.1)(grid)
     v = initial.Bump(height=0.25, width=0.1)(grid)
-    state = after(equation, ETDRK4(), {"u": u, "v": v}, 20.0, 0.25)
+    state = advanced(equation, ETDRK4(), {"u": u, "v": v}, 20.0, 0.25)
     values = equation.to_physical(state.field)
     k = 2 * np.pi * np.fft.fftfreq(n, length / n)
     k2 = k[:, None] ** 2 + k**2
@@ -211,8 +214,10 @@ def test_gray_scott_against_an_independent_integrator(make_grid):
         (lambda g: HasegawaWakatani(g), (16, 16), (3, 4)),
         (lambda g: Boussinesq(g, 0.1, 0.1), (16, 16, 16), (4, 8)),
         (lambda g: GrayScott(g), (16, 16), (2, 1)),
+        (lambda g: SurfaceQuasiGeostrophic(g), (16, 16), (3, 2)),
+        (lambda g: TwoLayerQuasiGeostrophic(g, 1.0), (16, 16), (4, 5)),
     ],
-    ids=["mhd 3-D", "mhd 2-D", "hall-mhd", "hasegawa-wakatani", "boussinesq", "gray-scott"],
+    ids=["mhd 3-D", "mhd 2-D", "hall-mhd", "hasegawa-wakatani", "boussinesq", "gray-scott", "surface", "two layers"],
 )
 def test_transforms_of_a_right_hand_side(make_grid, make, shape, counts):
     """All fields of an equation share an exchange each way."""
