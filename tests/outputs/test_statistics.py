@@ -118,9 +118,15 @@ def test_a_run_may_begin_with_the_last_state_of_one_with_other_outputs(tmp_path)
 
 @pytest.mark.slow
 def test_steps_of_changing_size_count_by_their_time(tmp_path):
-    """A linear growth of the energy has its mean at half the window, but for the step that a state stands for."""
-    run(tmp_path, 1.0, control={"cfl": 0.4}, every_steps=None, every_time=0.5, sample_steps=1, fields=())
-    rows = recorded(tmp_path)
+    """Each state has the weight of the step before it; the last one of a window is shortened."""
+    options = {"every_steps": None, "every_time": 0.5, "sample_steps": 1, "fields": ()}
+    run(tmp_path, 1.0, control={"cfl": 0.4}, more=[Spectra(every_steps=1)], **options)
+    rows, momentary = recorded(tmp_path), own_rows(tmp_path / "spectra.h5").table().rows
+    for row in rows:
+        window = [m for m in momentary if row.values["since"] <= m.t <= row.t]
+        weights, energies = np.diff([m.t for m in window]), [m.values["energy"] for m in window[1:]]
+        assert weights.min() < 0.9 * weights.max()
+        np.testing.assert_allclose(row.values["energy"], np.average(energies, 0, weights), rtol=1e-12, atol=1e-18)
     assert [row.t for row in rows] == pytest.approx([0.5, 1.0])
     assert rows[0].values["since"] == 0
     assert rows[1].values["since"] == pytest.approx(0.5)
