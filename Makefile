@@ -58,6 +58,7 @@ lint: setup
 # these Slurm's, since both wait for processes to start. `make test` leaves out what others see too, and most of the cases
 # of slow tests of many (tests/some_cases.py), and checks annotated types and shapes in the fast ones alone, since that takes
 # a sixth of the time; `make thorough` has it all
+test thorough fast: export OPENBLAS_NUM_THREADS := 1
 test: WHICH := --some-cases
 test: SLOW := UNCHECKED_TYPES=1
 test thorough: lint mpi

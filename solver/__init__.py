@@ -26,7 +26,13 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         steppers as steppers,
         walls as walls,
     )
-    from solver.assemble import Ensemble as Ensemble, StoppedEarly as StoppedEarly, register as register, run as run
+    from solver.assemble import (
+        Ensemble as Ensemble,
+        StoppedEarly as StoppedEarly,
+        plot as plot,
+        register as register,
+        run as run,
+    )
     from solver.equations import (
         ChangedStart as ChangedStart,
         Companion as Companion,

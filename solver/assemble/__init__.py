@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from solver.assemble.ensemble import Ensemble as Ensemble
     from solver.assemble.python import StoppedEarly as StoppedEarly, run as run
+    from solver.assemble.quick_look import plot as plot
     from solver.assemble.registry import Registry as Registry
     from solver.assemble.run_files import (
         parse_run_file as parse_run_file,

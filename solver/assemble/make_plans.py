@@ -10,7 +10,7 @@ from solver.dynamics.equation import Equation
 from solver.written.elimination import Reduced, reduce_system
 from solver.written.search import cheapest_plan
 from solver.written.stored import FILE, key_of, numbered, plan_as_json, renamed
-from solver.written.text import Text
+from solver.written.text import AS_WRITTEN, Text
 
 
 def main() -> None:
@@ -26,10 +26,11 @@ def systems() -> Iterator[Reduced]:
 
 
 def texts() -> Iterator[tuple[Text, int]]:
-    """The library's texts and the numbers of dimensions."""
+    """The library's texts whose plans are searched, and the numbers of dimensions."""
     for cls in built_in("equation").values():
         if issubclass(cls, Equation):
-            yield from ((text, d) for d in cls.dimensions for text in cls.texts(d))
+            found = [(text, d) for d in cls.dimensions for text in cls.texts(d)]
+            yield from ((text, d) for text, d in found if text.plan != AS_WRITTEN)
 
 
 if __name__ == "__main__":

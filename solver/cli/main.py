@@ -32,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def entry() -> None:
     """The console script: run one command and end this process; after a failure, also the others of its job."""
     prepare_streams()
+    # read when NumPy is imported: plans and walls need many small matrices, for which threads wait more than they work
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code, failure = _run(sys.argv[1:], catch=True)
     flush_or_drop()
     if failure and code != BLEW_UP and "jax" in sys.modules:  # every process sees a blow-up by itself

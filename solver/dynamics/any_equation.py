@@ -24,6 +24,7 @@ from solver.discovery import ClassName
 from solver.dynamics.companion import Companion, companions_at_start
 from solver.dynamics.report import Report
 from solver.dynamics.start_changes import Shares
+from solver.dynamics.summary import summary, summary_in_html
 from solver.fft import Method, Transform
 from solver.grid import Grid, Storage, moved
 from solver.mesh import AnyMesh
@@ -90,6 +91,12 @@ class AnyEquation(eqx.Module):
         Override it where a space of one's own has other points: return a subclass of `Grid` with other `coordinates`.
         """
         return grid
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return summary_in_html(self)
 
     def __hash__(self) -> int:
         """`jax.jit` of a method hashes the equation; its forcings may be a dict."""

@@ -11,12 +11,14 @@ from solver.dynamics.start_changes import ChangedStart as ChangedStart
 from solver.dynamics.start_warnings import IdleForcing as IdleForcing
 from solver.dynamics.start_warnings import UnsolvedModes as UnsolvedModes
 from solver.dynamics.write import write as write
+from solver.equations.active_nematic import ActiveNematic as ActiveNematic
 from solver.equations.advection_diffusion import AdvectionDiffusion as AdvectionDiffusion
 from solver.equations.allen_cahn import AllenCahn as AllenCahn
 from solver.equations.boussinesq import Boussinesq as Boussinesq
 from solver.equations.brusselator import Brusselator as Brusselator
 from solver.equations.burgers import Burgers as Burgers
 from solver.equations.cahn_hilliard import CahnHilliard as CahnHilliard
+from solver.equations.fene_p import FeneP as FeneP
 from solver.equations.fisher_kpp import FisherKPP as FisherKPP
 from solver.equations.ginzburg_landau import ComplexGinzburgLandau as ComplexGinzburgLandau
 from solver.equations.gray_scott import GrayScott as GrayScott

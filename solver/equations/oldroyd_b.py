@@ -1,4 +1,4 @@
-"""Viscoelastic flow of an Oldroyd-B fluid, in a plane."""
+"""Viscoelastic flow of an Oldroyd-B fluid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OldroydB(Equation):
     with `ifrk4`.
 
     Args:
-        grid: two dimensions, real fields.
+        grid: two or three dimensions, real fields; in three the linear part holds 81 numbers for each mode.
         viscosity: ν ≥ 0, of the solvent [length²/time].
         polymer_viscosity: ν_p ≥ 0 [length²/time].
         relaxation_time: λ > 0 [time].
@@ -56,9 +56,9 @@ class OldroydB(Equation):
         units={"velocity": "length/time", "stress": "length^2/time^2"},
         energies={"kinetic_energy": "velocity@velocity/2"},
         series={
-            "elastic_energy": "(stress.x.x + stress.y.y)/2",
+            "elastic_energy": "trace(stress)/2",
             "dissipation": "-viscosity*velocity@lap(velocity)",
-            "max_stress": "max(stress.x.x + stress.y.y)",
+            "max_stress": "max(trace(stress))",
         },
         limits={
             "viscosity": ">= 0",
@@ -70,7 +70,7 @@ class OldroydB(Equation):
                  "relaxation_time": "lambda_", "stress_diffusivity": "kappa"},
     )  # fmt: skip
     columns_between_walls: ClassVar[tuple[str, ...]] = ("dissipation",)
-    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
 
     def reported(self, report: Report) -> Report:
         if not self.grid.walls:

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import jax
@@ -240,6 +241,15 @@ class Grid:
         """
         leading = 0 if ndim is None else ndim - self.dimensions
         return unpadded_sharding(self.mesh, (1,) * leading + self.physical_shape, self.dimensions)
+
+    def __str__(self) -> str:
+        split = (
+            " × ".join(f"{n} {name}s" for name, n in self.mesh.shape.items()) if self.mesh.size > 1 else "one device"
+        )
+        return f"{self.box}; on {split}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     # ---- coordinates and wavenumbers --------------------------------------------------------------------------
 

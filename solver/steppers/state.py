@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, TypeAlias
 
 import jax
@@ -154,6 +155,9 @@ class State:
         others = [name for name in ("history", "forcing", "statistics") if jax.tree.leaves(getattr(self, name))]
         beside = f"; with {', '.join(others)}" if others else ""
         return f"State at step {number(self.step, 'd')}, t = {number(self.t, '.6g')}: {shapes}{beside}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     def replace(self, **changes: Any) -> State:
         """A copy with some entries changed."""

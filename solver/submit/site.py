@@ -106,7 +106,7 @@ def read_site(name: str, **overrides: Any) -> Site:
 
     Raises:
         ConfigError: `name` is neither a known name nor a file; the file has unknown keys, wrong types, or values that
-            would break the script.
+            would break the script; it is `like` a site that does not come along.
     """
     if name in sites():
         path = sites()[name]
@@ -114,8 +114,23 @@ def read_site(name: str, **overrides: Any) -> Site:
         path = Path(name)
     else:
         raise ConfigError(f"--site {name}: unknown site, and no file NAME.toml{nearest(name, sites())}")
-    table = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
+    table = {**_whole_table(path), **{key: value for key, value in overrides.items() if value is not None}}
     try:
         return Site.read(table, "")
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _whole_table(path: Path) -> dict[str, Any]:
+    """The table of a site file, with the keys of the site that it is `like` where it does not give them itself."""
+    table = read_toml(path)
+    like = table.pop("like", None)
+    if like is None:
+        return table
+    if not isinstance(like, str) or like not in sites():
+        raise ConfigError(
+            f"{path}: like = {like!r}: one of {', '.join(sites())} is needed{nearest(str(like), sites())}"
+        )
+    base = _whole_table(sites()[like])
+    both = {"environment": {**base.get("environment", {}), **table.get("environment", {})}}
+    return {**base, **table, **(both if both["environment"] else {})}

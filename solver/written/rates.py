@@ -216,7 +216,7 @@ def order_of(values: Sequence[complex]) -> float:
 
 def _is_rounding(values: Sequence[complex], sizes: Sequence[float]) -> bool:
     """True if values are what rounding leaves of the terms of these sizes, which cancel."""
-    return abs(values[0]) < ROUNDED * sizes[0] and order_of(values) == order_of(sizes)
+    return abs(values[0]) < ROUNDED * sizes[0] and (not values[1] or order_of(values) == order_of(sizes))
 
 
 def in_digits(number: complex) -> complex:

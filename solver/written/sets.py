@@ -21,6 +21,7 @@ from solver.written.terms import Term
 
 MOST_BLOCKS = 12  # of inner fields, of which every set is tried
 MOST_CHOICES = 64  # of products, for one set of inner fields
+MOST_IN_VAIN = 32  # sets that suffice, one after the other, and bring nothing: the search ends, dearer ones take longer
 SHUFFLED = 3  # orders in which few products are dropped, beside the usual ones
 FEW, MANY = 16, 60  # products
 
@@ -59,14 +60,18 @@ class SetSearch:
         return self._of_all() if len(self.blocks) <= MOST_BLOCKS else self._of_neighbours()
 
     def _of_all(self) -> Found | None:
-        best: Found | None = None
+        best, in_vain = None, 0
         for cost, order, chosen in self._sets():
             if best is not None and (cost + 1, *order) >= best.score[: 1 + len(order)]:
                 if cost + 1 > best.score[0]:
                     break
                 continue
             if self._suffices(chosen):
-                best = min(filter(None, (best, self._best_of(chosen))), key=lambda found: found.score, default=None)
+                found = self._best_of(chosen)
+                is_better = found is not None and (best is None or found.score < best.score)
+                best, in_vain = (found, 0) if is_better else (best, in_vain + 1)
+                if in_vain == MOST_IN_VAIN:
+                    break
         return best
 
     def _of_neighbours(self) -> Found | None:

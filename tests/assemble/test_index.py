@@ -48,7 +48,7 @@ FORMULAS = {
     "b_t = −u·∇b − N² u_z + κ∇²b − κ_h (−∇²)^q b, ∇·u = 0.",
     "vorticity": "ω_t = −u·∇ω − β u_y + ν∇²ω − μ ω − ν_h (−∇²)^p ω, ψ = ∇⁻²ω, u = ∇⊥ψ.",
     "gray-scott": "u_t = D_u ∇²u − u v² + F (1 − u), v_t = D_v ∇²v + u v² − (F + k) v.",
-    "kuramoto-sivashinsky": "u_t = −∇²u − ∇⁴u − ½|∇u|².",
+    "kuramoto-sivashinsky": "u_t = −a∇²u − b∇⁴u − ½ n|∇u|² − c u.",
 }
 
 

@@ -11,7 +11,9 @@ from fuzz.starts import reach, sides
 from fuzz.turns import EXACT
 
 SIGNED = st.sampled_from([-1.5, -0.3, 0.0, 0.2, 1.0])
-WITH_BODIES = ("navier-stokes", "boussinesq", "mhd", "hall-mhd", "isothermal-flow", "oldroyd-b", "shallow-water")
+WITH_BODIES = (
+    "navier-stokes", "boussinesq", "mhd", "hall-mhd", "isothermal-flow", "oldroyd-b", "fene-p", "shallow-water",
+)  # fmt: skip
 CARRYING = ("navier-stokes", "boussinesq", "mhd", "vorticity", "isothermal-flow", "advection-diffusion")
 ETA = st.sampled_from([0.1, 0.2])
 ANGLE = st.sampled_from([-1.0, 0.4, 2.0])

@@ -22,9 +22,9 @@ from fuzz.turns import COUPLED, EXACT, Turn
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
 TWO_D = {
     "hasegawa-mima", "hasegawa-wakatani", "vorticity", "two-layer-quasi-geostrophic", "surface-quasi-geostrophic",
-    "oldroyd-b", "shallow-water",
+    "active-nematic", "shallow-water",
 }  # fmt: skip
-FLOWS = {"navier-stokes", "boussinesq", "mhd"}  # in two and three dimensions
+FLOWS = {"navier-stokes", "boussinesq", "mhd", "oldroyd-b", "fene-p"}  # in two and three dimensions
 SIDES = {1: (8, 40), 2: (6, 18), 3: (5, 10)}
 # whose products the library forms otherwise than their text says: the same where no product is aliased
 OTHER_FORMS = {
@@ -33,7 +33,8 @@ OTHER_FORMS = {
 }  # fmt: skip
 OF_ANY_SIGN = {
     "beta", "shear", "density_gradient", "rotation", "nonlinearity", "dispersion", "linear_dispersion", "coupling",
-    "nonlinear_dispersion", "quadratic", "undercooling", "mean_field", "sensitivity",
+    "nonlinear_dispersion", "quadratic", "undercooling", "mean_field", "sensitivity", "activity", "alignment",
+    "disorder", "steepening",
 }  # fmt: skip
 POSITIVE = st.sampled_from([0.02, 0.1, 0.3, 1.0, 20.0])  # the last makes steps long against decay and waves
 FAST = st.sampled_from([-40.0, -0.3, 0.0, 1.0, 40.0])
@@ -143,6 +144,8 @@ def _like(key: str, default: Any, dimensions: int) -> Any:
         return st.booleans()
     if key == "sign":
         return st.sampled_from([1, -1])
+    if key == "longest":
+        return st.sampled_from([3.0, 10.0])
     if key == "hyper_order":
         return st.integers(1, 3)
     if key.startswith("hyper"):

@@ -5,8 +5,8 @@ import numpy as np
 # speeds whose moduli are added along each axis, or a rate of reaction, by equation
 SPEEDS = {
     "burgers": ["velocity"], "navier-stokes": ["velocity"], "boussinesq": ["velocity"], "oldroyd-b": ["velocity"],
-    "rayleigh-benard": ["velocity"],
-    "shallow-water": ["velocity"], "kuramoto-sivashinsky": ["grad(u)"], "hasegawa-mima": ["v"],
+    "rayleigh-benard": ["velocity"], "active-nematic": ["u"],
+    "shallow-water": ["velocity"], "kuramoto-sivashinsky": ["steepening*grad(u)"], "hasegawa-mima": ["v"],
     "hasegawa-wakatani": ["v"], "vorticity": ["v"], "surface-quasi-geostrophic": ["perp(psi)"],
     "mhd": ["velocity", "magnetic_field"], "reduced-mhd": ["u", "b"], "korteweg-de-vries": ["nonlinearity*u*ex"],
     "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(a)", "perp(b)"],

@@ -94,8 +94,9 @@ TABLE = {
         "dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))", defaults={"sign": 1}, energies={},
     ),
     "kuramoto-sivashinsky": scalar(
-        "dt(u) = -lap(u) - lap(lap(u)) - grad(u)@grad(u)/2", no_mean=("u",),
-        series={"mean_square_gradient": "grad(u)@grad(u)"},
+        "dt(u) = -antidiffusivity*lap(u) - hyperdiffusivity*lap(lap(u)) - steepening*grad(u)@grad(u)/2 - damping*u",
+        no_mean=("u",), series={"mean_square_gradient": "grad(u)@grad(u)"},
+        defaults={"antidiffusivity": 1.0, "hyperdiffusivity": 1.0, "steepening": 1.0, "damping": 0.0},
     ),
     "nonlinear-schroedinger": entry(
         "dt(wavefunction) = 0.5j*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
@@ -181,7 +182,19 @@ TABLE = {
         {"velocity": "vector", "stress": "symmetric tensor"}, unknowns={"p": "scalar"},
         energies={"kinetic_energy": "velocity@velocity/2"},
         defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "stress_diffusivity": 0.0},
-        series={"elastic_energy": "(stress.x.x + stress.y.y)/2", "dissipation": "viscosity*square(grad(velocity))"},
+        series={"elastic_energy": "trace(stress)/2", "dissipation": "viscosity*square(grad(velocity))"},
+    ),
+    "active-nematic": entry(
+        ["dt(qxx) = -u@grad(qxx) - lap(psi)*qxy - alignment*dx(dy(psi)) + relaxation*elasticity*lap(qxx)"
+         " - relaxation*disorder*qxx - 2*relaxation*saturation*(qxx**3 + qxx*qxy**2)",
+         "dt(qxy) = -u@grad(qxy) + lap(psi)*qxx + alignment/2*(dx(dx(psi)) - dy(dy(psi)))"
+         " + relaxation*elasticity*lap(qxy) - relaxation*disorder*qxy"
+         " - 2*relaxation*saturation*(qxy**3 + qxy*qxx**2)",
+         "viscosity*lap(lap(psi)) - friction*lap(psi) = activity*(dx(dx(qxy)) - dy(dy(qxy)) - 2*dx(dy(qxx)))"],
+        {"qxx": "scalar", "qxy": "scalar"}, unknowns={"psi": "scalar"}, define={"u": "perp(psi)"}, energies={},
+        defaults={"viscosity": 1.0, "friction": 0.0, "activity": 1.0, "alignment": 0.7, "relaxation": 1.0,
+                  "elasticity": 0.02, "disorder": -1.0, "saturation": 2.0},
+        series={"mean_square_order": "4*(qxx**2 + qxy**2)", "kinetic_energy": "u@u/2"},
     ),
     "zakharov": entry(
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
@@ -266,6 +279,26 @@ def magnetic(given, d, hall=False):
     )  # fmt: skip
 
 
+def fene_p(given, d):
+    """With the unit tensor of d dimensions."""
+    unit = " + ".join(f"outer(e{a}, e{a})" for a in "xyz"[:d])
+    return entry(
+        ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
+         " + penalise(velocity) + polymer_viscosity/relaxation_time*div(f*conformation)",
+         "div(velocity) = 0",
+         "dt(conformation) = -velocity@grad(conformation) + conformation@grad(velocity)"
+         " + trans(conformation@grad(velocity)) + stress_diffusivity*lap(conformation)"
+         f" - f*conformation/relaxation_time + ({unit})/relaxation_time"],
+        {"velocity": "vector", "conformation": "symmetric tensor"}, unknowns={"p": "scalar"},
+        define={"f": f"(longest**2 - {d})/(longest**2 - trace(conformation))"},
+        energies={"kinetic_energy": "velocity@velocity/2"},
+        defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "longest": 10.0,
+                  "stress_diffusivity": 0.0},
+        series={"mean_extension": "trace(conformation)/longest**2", "dissipation": "viscosity*square(grad(velocity))",
+                "elastic_energy": f"polymer_viscosity/(2*relaxation_time)*(longest**2 - {d})*log(f)"},
+    )  # fmt: skip
+
+
 def advection_diffusion(given, d):
     line = "dt(c) = diffusivity*lap(c)"
     if given.get("velocity"):
@@ -282,4 +315,5 @@ BUILT = {
     "mhd": magnetic,
     "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
     "advection-diffusion": advection_diffusion,
+    "fene-p": fene_p,
 }

@@ -28,6 +28,9 @@ GIVEN = {
     "gross-pitaevskii": {"coupling": 0.7, "trap": [0.3, 0.2], "chemical_potential": 0.4},
     "reduced-mhd": {"viscosity": 0.1, "resistivity": 0.2, "hyperviscosity": 1e-4},
     "surface-quasi-geostrophic": {"diffusivity": 0.1, "exponent": 0.6},
+    "active-nematic": {"friction": 0.3, "disorder": 0.4, "activity": -1.2, "alignment": 1.3, "saturation": 1.5},
+    "fene-p": {"longest": 6.0, "relaxation_time": 0.7, "stress_diffusivity": 0.02},
+    "kuramoto-sivashinsky": {"antidiffusivity": 0.7, "hyperdiffusivity": 0.3, "steepening": -1.4, "damping": 0.2},
 }  # fmt: skip
 BETWEEN_WALLS = {"rayleigh-benard"}  # test_walls.py
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}

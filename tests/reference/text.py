@@ -260,6 +260,9 @@ class Expressions:
     def _trans(self, of):
         return self.node(of).T
 
+    def _trace(self, of):
+        return array(self.sum([array(part) for part in np.diag(self.node(of))]))
+
     def _sym(self, of):
         of = self.node(of)
         return each(lambda a, b: (a + b).scaled(0.5), of, of.T)

@@ -35,6 +35,15 @@ def test_sites_that_come_along():
     perlmutter = read_site("perlmutter")
     assert (perlmutter.tasks_per_node, perlmutter.cores_per_task) == (4, 32)
     assert perlmutter.environment["NCCL_NET"] == "AWS Libfabric"
+    assert perlmutter.srun == read_site("slingshot").srun
+    assert perlmutter.sbatch == ("--qos=regular",)
+
+
+def test_a_site_may_be_like_another_but_for_its_own_keys(site):
+    mine = site('like = "perlmutter"\nconstraint = "gpu&hbm80g"\n[environment]\nNCCL_NET = "mine"\n')
+    assert (mine.constraint, mine.modules, mine.cores_per_node) == ("gpu&hbm80g", ("nccl",), 128)
+    assert mine.environment["NCCL_NET"] == "mine"
+    assert mine.environment["FI_CXI_RDZV_PROTO"] == "alt_read"
 
 
 def test_options_replace_what_a_site_says(site):
@@ -45,6 +54,8 @@ def test_options_replace_what_a_site_says(site):
 
 REFUSED = {
     "unknown key": (GPU + 'partion = "a"', "mine.toml: partion: unknown key; did you mean 'partition'"),
+    "like no site": ('like = "perlmuter"', "mine.toml: like = 'perlmuter': one of .* did you mean 'perlmutter'"),
+    "like a number": ("like = 7", "mine.toml: like = 7: one of "),
     "no platform": ("gpus_per_node = 4", "platform is missing"),
     "no GPUs": ('platform = "gpu"', "gpus_per_node is missing: platform = 'gpu' needs it"),
     "GPUs of CPUs": ('platform = "cpu"\ngpus_per_node = 1', "needs platform = 'gpu'"),
