@@ -330,14 +330,16 @@ class WrittenEquation(Section):
     unknowns: Names = Field({}, description="rank of each unknown, which is not stored and has no start, such as p")
     define: Names = Field({}, description="definitions of further names")
     units: Names = Field({}, description="units of each field, where they are known")
-    means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
-        {}, description="names of the fields whose mean is 0 and stays 0"
+    means: Annotated[dict[str, float | Literal["x", "y", "z"]], "a table of zeros or axes by name"] = Field(
+        {}, description="fields whose mean is 0 and stays 0, by name: 0, or an axis, 'x', for the mean along it"
     )
     components: Annotated[dict[str, Texts], "a table of lists of names"] = Field(
         {}, description="names of the components of fields, by field; made from the field's name by default"
     )
     functions: Names = Field(
-        {}, description="functions of your own by name, as 'file.py:function': of numbers at a point, in jax.numpy"
+        {},
+        description="functions of your own by name, as 'file.py:function': of numbers at a point, or of wavenumbers in "
+        "symbol(name, f), in jax.numpy",
     )
     of_whole_fields: Texts = Field(
         (), description="names of those functions that look at all points: of arrays over the points, to one such array"

@@ -14,6 +14,7 @@ from solver.cluster import LOGGER, Agreement, is_first
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.companion import CompanionWarning
+from solver.dynamics.derivation import means_along_axes
 from solver.dynamics.idle_forcing import IdleForcing
 from solver.dynamics.start_changes import ChangedStart
 from solver.dynamics.unsolved_modes import UnsolvedModes
@@ -78,6 +79,8 @@ def _started(simulation: Simulation) -> State:
             LOGGER.warning("%s", warning.message)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    for line in means_along_axes(simulation.equation):
+        LOGGER.info("%s", line)
     return state
 
 

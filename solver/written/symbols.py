@@ -20,6 +20,7 @@ from solver.written.tree import (
     Comparison,
     Derivative,
     Entry,
+    Label,
     Name,
     Negative,
     Node,
@@ -135,6 +136,10 @@ class Modes(ABC):
         """1 for modes that are constant along these axes, else 0."""
 
     @abstractmethod
+    def own(self, label: Label) -> Any:
+        """A function of the user's of the wavenumber."""
+
+    @abstractmethod
     def number(self, name: str, index: tuple[int, ...]) -> Any:
         """A parameter, or a component of it."""
 
@@ -197,6 +202,10 @@ class Modes(ABC):
                 return self.divided(self.value(of), a - self.laplacian(), abs(a) + abs(self.laplacian()))
             case "mean":
                 return self.mean(mean_axes(symbol)) * self.value(of)
+            case "symbol":
+                [label] = others
+                assert isinstance(label, Label)
+                return self.own(label) * self.value(of)
             case "cause" | "explicit":
                 return self.value(symbol.arguments[-1])
         return self.function(symbol.function, *map(self.value, symbol.arguments))
@@ -273,6 +282,16 @@ class RandomModes(Modes):
     def mean(self, axes: Sequence[int]) -> Any:
         chosen = self.slopes[list(axes)] if axes else self.slopes
         return np.all(chosen == 0, axis=0) * 1.0
+
+    def own(self, label: Label) -> Any:
+        """Another function in its place, with no relation to sums, products and powers of wavenumbers.
+
+        It is the same function of the same wavenumbers in all samples, and even if it is one of |k|.
+        """
+        random = np.random.default_rng(list(repr(label).encode()))
+        of = self.laplacian() if label.arguments == 1 else random.uniform(0.5, 1.5, len(self.slopes)) @ self.slopes
+        size, phase, width = random.uniform(0.5, 1.5, 3)
+        return 1.5 + 0.5 * size * np.sin(of + phase) * np.exp(-0.1 * width * self.laplacian())
 
     def number(self, name: str, index: tuple[int, ...]) -> Any:
         if (name, index) in self.amplitudes:

@@ -133,6 +133,8 @@ class Expressions:
         if name in self.functions:
             values = [self.node(a)[()] for a in arguments]
             return array(values[0].each(self.functions[name], *values[1:]))
+        if name in ("dx", "dy", "dz"):
+            return self.along(self.node(arguments[0]), AXES[name[1]])
         if name == "cause":
             return each(lambda a: a.named(arguments[0].id), self.node(arguments[1]))
         if name == "where":
@@ -174,9 +176,6 @@ class Expressions:
     def _explicit(self, of):
         return each(lambda a: a.explicit(), self.node(of))
 
-    def _integ(self, of):
-        return self._mean(of)
-
     def axes(self, nodes):
         return [AXES[n.id] for n in nodes] or list(range(self.d))
 
@@ -187,14 +186,10 @@ class Expressions:
     def along(self, of, axis):
         return each(lambda a: a.operated(1j * self.box.k[axis]), of)
 
-    def _dx(self, of):
-        return self.along(self.node(of), 0)
-
-    def _dy(self, of):
-        return self.along(self.node(of), 1)
-
-    def _dz(self, of):
-        return self.along(self.node(of), 2)
+    def _symbol(self, name, of):
+        function = self.functions[name.id]
+        symbol = function(*(self.box.k if function.__code__.co_argcount > 1 else [np.sqrt(self.box.k2)]))
+        return each(lambda a: a.operated(symbol), self.node(of))
 
     def _grad(self, of):
         """∂_i f: the derivative's index first."""
