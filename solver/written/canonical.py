@@ -85,9 +85,8 @@ def _part(node: Node) -> tuple[str, int]:
             return f"{_bound(of, WHOLE)}.{direction}", WHOLE
         case Comparison(left, sign, right):
             return f"{canonical(left)} {sign} {canonical(right)}", ADDED
-        case Call(function, arguments):
-            given = arguments[::-1] if function == "symbol" else arguments
-            return f"{function}({', '.join(map(canonical, given))})", WHOLE
+        case Call(function):
+            return f"{function}({', '.join(map(canonical, node.written))})", WHOLE
     raise TypeError(f"{type(node).__name__} is no part of a text")
 
 

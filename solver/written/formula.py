@@ -163,7 +163,7 @@ class _Writer:
             return notation.power(self.bound(arguments[0], WHOLE), "*", True), RAISED_TO
         if name == "trans":
             return self.bound(arguments[0], WHOLE) + notation.transposed, RAISED_TO
-        return notation.call(name, ", ".join(map(self.text, arguments))), WHOLE
+        return notation.call(name, ", ".join(map(self.text, node.written))), WHOLE
 
     def operator(self, name: str, operand: Node) -> str:
         """An operator before its operand; the same one several times as a power."""

@@ -205,6 +205,8 @@ class _Reader:
         if name == "symbol":
             return Call(name, (self.node(given.args[1]), self.label(given.args[0])), place=place)
         arguments = tuple(map(self.node, given.args))
+        if name == "ramp":
+            return Call(name, (*arguments, Name("t", place=place)), place=place)
         if name == "hyper":
             of, number, power = arguments
             return Negative(Product(number, Call("fraclap", (of, power), place=place), place=place), place=place)

@@ -39,6 +39,12 @@ FEW = 3  # modes that are constant along the same axes
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
 
 
+def ramp(numpy: Any, a: Any, b: Any, start: Any, end: Any, t: Any) -> Any:
+    """From a to b between two times, linearly; a jump at the first one if the other is not later. NumPy's or JAX's."""
+    share = (t - start) / numpy.where(end > start, end - start, 1)
+    return a + (b - a) * numpy.where(t <= start, 0, numpy.where(t >= end, 1, share))
+
+
 class Layer(NamedTuple):
     """The outermost operator of an expression, which acts on the rest mode by mode.
 
@@ -319,7 +325,7 @@ class RandomModes(Modes):
         return COMPARED[sign](left, right)
 
     def function(self, name: str, *arguments: Any) -> Any:
-        return getattr(np, name)(*arguments)
+        return ramp(np, *arguments) if name == "ramp" else getattr(np, name)(*arguments)
 
     def divided(self, above: Any, below: Any, size: Any) -> Any:
         vanishes = np.abs(below) <= VANISHES * size

@@ -179,6 +179,12 @@ class Call(Node):
     function: str
     arguments: tuple[Node, ...]
 
+    @property
+    def written(self) -> tuple[Node, ...]:
+        """The arguments as a text has them: `symbol(name, f)`, and `ramp` without its time."""
+        known = {"symbol": self.arguments[::-1], "ramp": self.arguments[:-1]}
+        return known.get(self.function, self.arguments)
+
 
 @dataclass(frozen=True)
 class Comparison(Node):

@@ -57,6 +57,7 @@ ALGEBRA = {
 POINTWISE = {
     **{name: Word(f"{name}(f)") for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs")},
     "where": Word("where(a < b, f, g)", 3, 3),
+    "ramp": Word("ramp(a, b, t0, t1): a until the time t0, b from t1 on, and linear between", 4, 4),
     "min": Word("min(f, g)", 1, 2),
     "max": Word("max(f, g)", 1, 2),
 }

@@ -1,4 +1,4 @@
-"""Texts with an operator inside dt(…), and with unknowns that no equation gives on whole planes of modes."""
+"""Texts with an operator inside dt(…), with unknowns that no equation gives on whole planes of modes, with ramps."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +7,7 @@ from helpers import refused_in_one_line
 
 import solver as sw
 from solver.written import WrittenError
+from solver.written.symbols import ramp
 
 BBM = sw.write("dt(u - dx(dx(u))) = -dx(u) - u*dx(u)", {"u": "scalar"})
 KP = ["dt(u) = -6*u*dx(u) - dx(dx(dx(u))) - 3*s*w", "dx(w) = dy(dy(u))"]
@@ -93,3 +94,17 @@ def test_between_walls_no_mean_along_an_axis_is_kept(make_grid):
         sw.write("dt(u) = lap(u)", {"u": "scalar"}, means={"u": "x"})(
             make_grid((8, 8), devices=1, walls="y"), walls=walls
         )
+
+
+@pytest.mark.slow
+def test_a_diffusivity_that_is_a_ramp_of_time_damps_by_its_integral(make_grid):
+    Heat = sw.write("dt(u) = nu*lap(u)", {"u": "scalar"}, define={"nu": "ramp(a, b, 1, 2)"}, units={"u": "length"})
+    equation = Heat(make_grid((16,), devices=1), a=0.1, b=0.4)
+    wave = jnp.sin(2 * equation.grid.coordinates()[0])
+    np.testing.assert_allclose(after(equation, wave, 0.05, 60), np.exp(-4 * 0.75) * wave, rtol=0, atol=1e-7)
+    assert equation.derived.plan.transforms == (0, 0)
+    assert ("", "not in L: ν∇²u: its coefficient depends on time") in equation.derivation()
+
+
+def test_a_ramp_between_equal_times_is_a_jump():
+    np.testing.assert_array_equal([ramp(np, 2.0, 3.0, 1.0, 1.0, t) for t in (0.0, 1.0, 1.1)], [2.0, 2.0, 3.0])

@@ -163,7 +163,7 @@ def _add_wind(draw: Any, section: dict[str, Any], dimensions: int) -> None:
 
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
-IN_TIME = st.sampled_from(["sin(5*t)*{}", "(1 - 2*t**2)*{}", "exp(-3*t)*{}/2"])
+IN_TIME = st.sampled_from(["sin(5*t)*{}", "(1 - 2*t**2)*{}", "exp(-3*t)*{}/2", "ramp(0.5, -1, 0.002, 0.01)*{}"])
 UNKNOWNS = [  # the last two are solved together
     ["lap(w) - w = {0}"], ["lap(w) = {0}"], ["w - a*lap(w) = {0}*{0}"], ["w = dx({0})"], ["lap(w) - w = {0}*cos(t)"],
     ["3*w - lap(w) + dx(v) = {0}*{0}", "4*v - lap(v) + dx(w) = {0}"], ["w - v = {0}", "w - lap(v) = dx({0})"],

@@ -35,6 +35,10 @@ TEXTS = {
                   "mean(w, x) = 0"],
         "fields": {"u": "scalar"}, "unknowns": {"w": "scalar"}, "means": {"u": "x"},
     },
+    "numbers that are functions of time": {
+        "write": ["dt(u) = -c*dx(u) - ramp(0.5, -1, 0.013, 0.032)*u**2 + c*lap(u)/9 + symbol(of_size, c*u)"],
+        "fields": {"u": "scalar"}, "define": {"c": "ramp(0, 1, -1, 0.02)*exp(-t)"}, "functions": {"of_size": of_size},
+    },
 }  # fmt: skip
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from .values import Value
 
-ELEMENTWISE = {"sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh}
+ELEMENTWISE = {"sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh,
+               "abs": np.abs}  # fmt: skip
 COMPARE = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
            ast.Eq: operator.eq, ast.NotEq: operator.ne}  # fmt: skip
 AXES = {"x": 0, "y": 1, "z": 2}
@@ -151,18 +152,11 @@ class Expressions:
         pick = lambda a, b: holds.each(np.where, a, b)  # noqa: E731
         return each(pick, self.node(yes), self.node(no))
 
-    def extremum(self, arguments, of_two):
-        values = [self.node(a)[()] for a in arguments]
-        return array(values[0].each(of_two, values[1]))
+    def _max(self, a, b):
+        return array(self.node(a)[()].each(np.maximum, self.node(b)[()]))
 
-    def _max(self, *arguments):
-        return self.extremum(arguments, np.maximum)
-
-    def _min(self, *arguments):
-        return self.extremum(arguments, np.minimum)
-
-    def _abs(self, of):
-        return each(lambda a: a.each(np.abs), self.node(of))
+    def _min(self, a, b):
+        return array(self.node(a)[()].each(np.minimum, self.node(b)[()]))
 
     def _conj(self, of):
         return each(lambda a: a if a.real else a.each(np.conj), self.node(of))
@@ -185,6 +179,11 @@ class Expressions:
 
     def along(self, of, axis):
         return each(lambda a: a.operated(1j * self.box.k[axis]), of)
+
+    def _ramp(self, *arguments):
+        a, b, start, end = (self.node(n)[()].number for n in arguments)
+        share = np.clip((self.place.t - start) / (end - start), 0, 1)
+        return array(self.place.constant(a + (b - a) * share, timed=True))
 
     def _symbol(self, name, of):
         function = self.functions[name.id]
