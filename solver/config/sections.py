@@ -162,7 +162,7 @@ class WallsSection(Section):
 class GridSection(Section):
     """`[grid]`: the box."""
 
-    shape: Integers = Field(description="points per axis; with three-halves, modes per axis")
+    shape: Integers = Field(description="points per axis, 1 where nothing varies; with three-halves, modes per axis")
     lengths: Lengths = Field(
         "2 pi",  # type: ignore[assignment]
         validate_default=True,
