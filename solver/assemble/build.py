@@ -254,7 +254,9 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
         own = {"name", *(field.name for field in fields(named.cls))} - {*FROM_THE_RUN}
         if isinstance(error, ConfigError) or first not in own:
             raise
-        raise ConfigError(f"{'' if named.source is None else f'{named.described}: '}{table}.{error}") from None
+        raise ConfigError(
+            f"{'' if named.source is None else f'{named.described}: '}{table}.{error}{named.looked_for}"
+        ) from None
 
 
 def _with_sources(text: str, config: Config) -> str:

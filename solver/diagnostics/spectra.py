@@ -84,7 +84,7 @@ def _whole_ratios(grid: Grid, axes: Sequence[int] | None) -> tuple[dict[int, int
 
 
 def _axes(grid: Grid, axes: Sequence[int] | None) -> Sequence[int]:
-    """Some axes without those of one point, which have no wavenumber; all of them by default."""
+    """Some axes, all by default, but for axes of one point, which have no wavenumber."""
     given = range(grid.dimensions) if axes is None else axes
     return [axis for axis in given if axis in grid.varying_axes] or given
 
