@@ -21,7 +21,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.initial import Initial
 from solver.io import RunDirectory
-from solver.loop import StepControl, step_control
+from solver.loop import MeetTolerance, StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.operators import random_key
 from solver.simulation import Limits, OutputList, Simulation
@@ -178,6 +178,8 @@ class Assembly:
 def control_of(config: Config) -> StepControl:
     """The step control of `[time]`."""
     time = config.time
+    if time.of_fluctuations:
+        return MeetTolerance(time.tolerance, time.max_step, of_fluctuations=True)
     return step_control(step=time.step, cfl=time.cfl, tolerance=time.tolerance, max_step=time.max_step)
 
 

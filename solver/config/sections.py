@@ -196,6 +196,9 @@ class TimeSection(Section):
     step: float | None = Field(None, gt=0, description="fixed time step")
     cfl: float | None = Field(None, gt=0, description="CFL number that the steps keep")
     tolerance: float | None = Field(None, gt=0, description="relative error that a step may make, by its own estimate")
+    of_fluctuations: bool = Field(
+        False, description="true measures the errors of tolerance against the fields without their means"
+    )
     max_step: float | None = Field(None, gt=0, description="longest step that cfl or tolerance may choose")
     wall_limit: Clock | None = Field(
         None, description="the run stops with a checkpoint before its job has lasted so long: seconds or 'HH:MM:SS'"
@@ -211,6 +214,8 @@ class TimeSection(Section):
         if given != 1:
             count = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
             raise ValueError(f"time.step, time.cfl, time.tolerance: {count}; one of them is needed")
+        if self.of_fluctuations and self.tolerance is None:
+            raise ValueError("time.of_fluctuations = true needs time.tolerance")
         if self.max_step is not None and self.step is not None:
             raise ValueError(f"time.max_step = {self.max_step} needs time.cfl or time.tolerance")
         return self
