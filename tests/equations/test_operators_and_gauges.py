@@ -24,6 +24,7 @@ def kp(lines=(*KP, GAUGE), **more):
     return sw.write(list(lines), {"u": "scalar"}, unknowns={"w": "scalar"}, **more)
 
 
+@pytest.mark.thorough  # tests/reference/test_texts.py sees the same
 @pytest.mark.slow
 def test_a_solitary_wave_of_benjamin_bona_and_mahony_keeps_its_shape(make_grid):
     """u = 3(c − 1) sech²(½ √((c − 1)/c) (x − ct))."""
@@ -40,6 +41,7 @@ def test_a_rate_of_change_whose_operator_vanishes_is_refused(make_grid, a):
         sw.initial_state(equation, sw.steppers.ETDRK4(), {"u": jnp.zeros((1, 32))})
 
 
+@pytest.mark.thorough  # tests/reference/test_texts.py sees the same
 @pytest.mark.slow
 def test_a_line_soliton_of_kadomtsev_and_petviashvili_travels_obliquely(make_grid):
     """U = 2κ² sech²(κ(x + y − (4κ² + 3)t)), without its mean along x, which slows it down."""
@@ -96,6 +98,7 @@ def test_between_walls_no_mean_along_an_axis_is_kept(make_grid):
         )
 
 
+@pytest.mark.thorough  # tests/reference/test_texts.py sees the same
 @pytest.mark.slow
 def test_a_diffusivity_that_is_a_ramp_of_time_damps_by_its_integral(make_grid):
     Heat = sw.write("dt(u) = nu*lap(u)", {"u": "scalar"}, define={"nu": "ramp(a, b, 1, 2)"}, units={"u": "length"})

@@ -26,6 +26,7 @@ def start(equation, values):
     return sw.initial_state(equation, sw.steppers.ETDRK4(), {"u": jnp.asarray(values)[None]})
 
 
+@pytest.mark.thorough  # tests/reference/test_texts.py sees the same
 @pytest.mark.slow
 def test_small_waves_travel_at_whitham_s_speed(make_grid):
     grid, n, small = make_grid((32,), devices=1, lengths=7.0), 3, 1e-9
