@@ -21,7 +21,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.grid import Grid
 from solver.initial.initial import Initial
 from solver.io import RunDirectory
-from solver.loop import StepControl, step_control
+from solver.loop import MeetTolerance, StepControl, step_control
 from solver.mesh import AnyMesh
 from solver.operators import random_key
 from solver.simulation import Limits, OutputList, Simulation
@@ -178,6 +178,8 @@ class Assembly:
 def control_of(config: Config) -> StepControl:
     """The step control of `[time]`."""
     time = config.time
+    if time.of_fluctuations:
+        return MeetTolerance(time.tolerance, time.max_step, of_fluctuations=True)
     return step_control(step=time.step, cfl=time.cfl, tolerance=time.tolerance, max_step=time.max_step)
 
 
@@ -254,7 +256,9 @@ def _key_in_full(table: str, named: Named) -> Iterator[None]:
         own = {"name", *(field.name for field in fields(named.cls))} - {*FROM_THE_RUN}
         if isinstance(error, ConfigError) or first not in own:
             raise
-        raise ConfigError(f"{'' if named.source is None else f'{named.described}: '}{table}.{error}") from None
+        raise ConfigError(
+            f"{'' if named.source is None else f'{named.described}: '}{table}.{error}{named.looked_for}"
+        ) from None
 
 
 def _with_sources(text: str, config: Config) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from solver.config.parameters import Parameter
@@ -95,6 +96,10 @@ class Entry:
 @runtime_checkable
 class Schema(Protocol):
     """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `body`, `output`."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run file."""
 
     def names(self, kind: str) -> Sequence[str]:
         """The known names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -31,6 +32,16 @@ class Named:
     key: str = field(default="name", compare=False, repr=False)  # of the name in its table; empty if none stands there
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False, repr=False)
     of_functions: Source | None = field(default=None, compare=False, repr=False)  # the user's file that has them
+    folder: Path = field(default=Path(), compare=False, repr=False)  # of the run file, where its path was not found
+
+    @property
+    def looked_for(self) -> str:
+        """The end of a message about a `path` that is not there: the folders in which it was looked for."""
+        path = self.parameters.get("path")
+        if not isinstance(path, str) or self.folder == Path() or Path(path).exists():
+            return ""
+        here = "" if self.folder == Path.cwd() else f" of the run file, and in {Path.cwd()}, where the command runs"
+        return f"; it was looked for in {self.folder}{here}"
 
     @property
     def cls(self) -> Any:

@@ -230,7 +230,7 @@ def _obstacle(table: Mapping[str, Any], section: str, path: str, schema: Schema)
             f"{path}.shape = 'sponge': [sponge] is a section of its own; one of {', '.join(shapes)} is needed"
         )
     entry = _find(schema, "body", table["shape"], f"{path}.shape")
-    named = _named({key: value for key, value in table.items() if key != "shape"}, entry, path)
+    named = _with_file(_named({key: value for key, value in table.items() if key != "shape"}, entry, path), schema)
     return replace(named, parameters=_with_checksum(named.parameters, entry), key="shape")
 
 
@@ -248,7 +248,7 @@ def _particles(table: Mapping[str, Any], schema: Schema) -> dict[str, Named]:
         if unknown and "kind" not in one:
             close = nearest(unknown[0], [*entry.parameters, "kind"])
             raise ConfigError(f"{path}.{unknown[0]}: unknown key of tracers{close}; for other particles kind is needed")
-        named = _named({key: value for key, value in one.items() if key != "kind"}, entry, path)
+        named = _with_file(_named({key: value for key, value in one.items() if key != "kind"}, entry, path), schema)
         named = replace(named, parameters=_with_checksum(named.parameters, entry), key="kind")
         found[name] = _with_own_start(named, schema, f"{path}.start")
     return found
@@ -288,7 +288,19 @@ def _equation(table: Any, schema: Schema) -> Named:
 
 
 def _read(table: Any, kind: str, path: str, schema: Schema) -> Named:
-    return _named(table, _entry(table, kind, path, schema), path)
+    return _with_file(_named(table, _entry(table, kind, path, schema), path), schema)
+
+
+def _with_file(named: Named, schema: Schema) -> Named:
+    """A class with its `path` in the folder of the run file, if it is there, or else as it is given: where the command
+    runs."""
+    path = named.parameters.get("path")
+    if not isinstance(path, str) or Path(path).is_absolute():
+        return named
+    there = schema.folder / path
+    if there.exists():
+        return replace(named, parameters={**named.parameters, "path": str(there)})
+    return replace(named, folder=schema.folder.resolve())
 
 
 def _entry(table: Any, kind: str, path: str, schema: Schema) -> Entry:

@@ -162,7 +162,7 @@ class WallsSection(Section):
 class GridSection(Section):
     """`[grid]`: the box."""
 
-    shape: Integers = Field(description="points per axis; with three-halves, modes per axis")
+    shape: Integers = Field(description="points per axis, 1 where nothing varies; with three-halves, modes per axis")
     lengths: Lengths = Field(
         "2 pi",  # type: ignore[assignment]
         validate_default=True,
@@ -196,6 +196,9 @@ class TimeSection(Section):
     step: float | None = Field(None, gt=0, description="fixed time step")
     cfl: float | None = Field(None, gt=0, description="CFL number that the steps keep")
     tolerance: float | None = Field(None, gt=0, description="relative error that a step may make, by its own estimate")
+    of_fluctuations: bool = Field(
+        False, description="true measures the errors of tolerance against the fields without their means"
+    )
     max_step: float | None = Field(None, gt=0, description="longest step that cfl or tolerance may choose")
     wall_limit: Clock | None = Field(
         None, description="the run stops with a checkpoint before its job has lasted so long: seconds or 'HH:MM:SS'"
@@ -211,6 +214,8 @@ class TimeSection(Section):
         if given != 1:
             count = {0: "none is given", 2: "two are given", 3: "all are given"}[given]
             raise ValueError(f"time.step, time.cfl, time.tolerance: {count}; one of them is needed")
+        if self.of_fluctuations and self.tolerance is None:
+            raise ValueError("time.of_fluctuations = true needs time.tolerance")
         if self.max_step is not None and self.step is not None:
             raise ValueError(f"time.max_step = {self.max_step} needs time.cfl or time.tolerance")
         return self
@@ -330,14 +335,16 @@ class WrittenEquation(Section):
     unknowns: Names = Field({}, description="rank of each unknown, which is not stored and has no start, such as p")
     define: Names = Field({}, description="definitions of further names")
     units: Names = Field({}, description="units of each field, where they are known")
-    means: Annotated[dict[str, float], "a table of numbers by name"] = Field(
-        {}, description="names of the fields whose mean is 0 and stays 0"
+    means: Annotated[dict[str, float | Literal["x", "y", "z"]], "a table of zeros or axes by name"] = Field(
+        {}, description="fields whose mean is 0 and stays 0, by name: 0, or an axis, 'x', for the mean along it"
     )
     components: Annotated[dict[str, Texts], "a table of lists of names"] = Field(
         {}, description="names of the components of fields, by field; made from the field's name by default"
     )
     functions: Names = Field(
-        {}, description="functions of your own by name, as 'file.py:function': of numbers at a point, in jax.numpy"
+        {},
+        description="functions of your own by name, as 'file.py:function': of numbers at a point, or of wavenumbers in "
+        "symbol(name, f), in jax.numpy",
     )
     of_whole_fields: Texts = Field(
         (), description="names of those functions that look at all points: of arrays over the points, to one such array"

@@ -84,7 +84,9 @@ def _whole_ratios(grid: Grid, axes: Sequence[int] | None) -> tuple[dict[int, int
 
 
 def _axes(grid: Grid, axes: Sequence[int] | None) -> Sequence[int]:
-    return range(grid.dimensions) if axes is None else axes
+    """Some axes, all by default, but for axes of one point, which have no wavenumber."""
+    given = range(grid.dimensions) if axes is None else axes
+    return [axis for axis in given if axis in grid.varying_axes] or given
 
 
 def _shares(grid: Grid, axes: Sequence[int] | None) -> list[tuple[int, float]]:

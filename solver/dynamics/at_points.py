@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from jaxtyping import Array
 
 from solver.static import opened
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
+from solver.written.symbols import ramp
 from solver.written.text import FUNCTION, VALUES, Text
 from solver.written.tree import (
     Call,
@@ -39,7 +41,13 @@ def _functions(numpy: Any) -> dict[str, Any]:
     """The functions of a text by name, of NumPy or of JAX's."""
     names = ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "where", "conj", "real", "imag")
     same = {name: getattr(numpy, name) for name in names}
-    return {**same, "min": numpy.minimum, "max": numpy.maximum, "explicit": lambda term: term}
+    return {
+        **same,
+        "ramp": partial(ramp, numpy),
+        "min": numpy.minimum,
+        "max": numpy.maximum,
+        "explicit": lambda term: term,
+    }
 
 
 FUNCTIONS = _functions(jnp)

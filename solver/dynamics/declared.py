@@ -13,6 +13,7 @@ from solver.written.derivation import without_unknowns
 from solver.written.matrices import without_divergence
 from solver.written.text import Text
 from solver.written.tree import WrittenError
+from solver.written.vocabulary import COORDINATES
 
 
 def declare(cls: type[Any], parent: type[Any]) -> None:
@@ -53,7 +54,10 @@ def dimensions_of(text: Text) -> tuple[int, ...]:
     Raises:
         WrittenError: no number of dimensions fits, or two components have the same name.
     """
-    known = text.system.dimensions
+    axes = [COORDINATES[axis] for _, axis in text.means if axis]
+    known = tuple(d for d in text.system.dimensions if all(axis < d for axis in axes))
+    if not known:
+        raise WrittenError("means along an axis that the text does not have")
     for name, given in text.components:
         own = {d: len(Field(text.system.fields[name]).component_names(name, d)) for d in text.system.dimensions}
         known = tuple(d for d in known if own[d] == len(given))
@@ -69,8 +73,9 @@ def declared_fields(text: Text) -> dict[str, Field]:
     """The fields of a text as an equation declares them: fields without divergence are found from its constraints."""
     system = text.system
     solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
-    zero_mean, components = dict(text.means), dict(text.components)
+    zero_mean = {name: axis or True for name, axis in text.means}
+    components = dict(text.components)
     return {
-        name: Field(rank, text.units_of(name), name in solenoidal, name in zero_mean, components.get(name))
+        name: Field(rank, text.units_of(name), name in solenoidal, zero_mean.get(name, False), components.get(name))
         for name, rank in system.fields.items()
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from solver.dynamics.evaluation import Evaluation
 from solver.written.between_walls import between_walls
-from solver.written.report import report
+from solver.written.report import kept_means, report
 from solver.written.text import Text
 from solver.written.variants import without_parameters
 
@@ -36,6 +36,11 @@ def between_walls_in_words(equation: Any, lines: list[tuple[str, str]]) -> list[
     own += [("walls", f"{name}: {walls.in_words}") for name, walls in equation.walls.items()]
     at = [heading for heading, _ in lines].index("linear")
     return [*lines[:at], *own, *lines[at + 1 :]]
+
+
+def means_along_axes(equation: Any) -> list[str]:
+    """Lines on the means along an axis that are zero in an equation of a text: of its fields and of its unknowns."""
+    return [] if getattr(equation, "text", None) is None else kept_means(Evaluation(equation).text)
 
 
 def text_table(equation: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from jaxtyping import Array
 from solver.dynamics.acting_bodies import with_moving_bodies
 from solver.dynamics.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
 from solver.dynamics.in_modes import GridModes, LargeMode, Rows
+from solver.dynamics.own_symbol import functions_of
 from solver.fft import Transform, max_over_points
 from solver.mesh import placed
 from solver.operators import Fields, components
@@ -96,7 +97,7 @@ class Evaluation:
 
     def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
         """The modes of the fields of a kind; by default of its first real field, or complex one if it has no other."""
-        return GridModes(self.kinds[kind][0], {**self.equation.numbers(), "t": t})
+        return GridModes(self.kinds[kind][0], {**self.equation.numbers(), "t": t}, functions_of(self.equation))
 
     def scalars(self, name: str) -> tuple[Node, ...]:
         """The scalars of a field: its components."""

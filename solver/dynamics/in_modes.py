@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.at_points import FUNCTIONS
+from solver.dynamics.own_symbol import OwnSymbol
 from solver.dynamics.symbol_value import SymbolValue
 from solver.mesh import on_gpu
 from solver.spaces import Space
 from solver.written.components import ONE
 from solver.written.rates import LARGE, Coefficient
 from solver.written.symbols import VANISHES, Modes
-from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Slot, Solved, Sum
+from solver.written.tree import Call, Derivative, Label, Negative, Node, Number, Product, Quotient, Slot, Solved, Sum
 from solver.written.vocabulary import COMPARED, OPERATORS
+
+NO_FUNCTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 class SymbolModes(Modes):
@@ -28,6 +32,9 @@ class SymbolModes(Modes):
 
     def __init__(self, numbers: Mapping[str, Any]) -> None:
         self.numbers, self._values = numbers, dict[Node, Any]()
+
+    def own(self, label: Label) -> SymbolValue:
+        raise ValueError(f"symbol({label.function}, …) is known at the modes of a grid alone")
 
     def value(self, symbol: Node) -> Any:
         if symbol not in self._values:
@@ -55,11 +62,15 @@ class GridModes(SymbolModes):
     Args:
         space: space of a field.
         numbers: the parameters, by name.
+        functions: the functions of the text, by name.
     """
 
-    def __init__(self, space: Space, numbers: Mapping[str, Any]) -> None:
+    def __init__(self, space: Space, numbers: Mapping[str, Any], functions: Mapping[str, Any] = NO_FUNCTIONS) -> None:
         super().__init__(numbers)
-        self.space, self.slopes = space, space.slopes()
+        self.space, self.slopes, self.functions = space, space.slopes(), functions
+
+    def own(self, label: Label) -> SymbolValue:
+        return SymbolValue(OwnSymbol(label, self.functions[label.function]).on(self.space.fourier))
 
     def derivative(self, axis: int) -> SymbolValue:
         if self.slopes[axis] is None:

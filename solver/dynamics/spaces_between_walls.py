@@ -104,6 +104,8 @@ def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:
     if field.solenoidal and isinstance(given, Mapping):
         given = {"lower": given.get("lower", "no-slip"), "upper": given.get("upper", "no-slip"), **given}
     walls = walls_from(given, f"walls.{name}")
+    if field.mean_axes:
+        raise ValueError(f"field {name}: between walls a mean along {field.zero_mean} that is zero cannot be kept")
     if field.zero_mean and not all(isinstance(side, AtSlope) for side in walls):
         raise ValueError(f"walls.{name}: slopes at both walls are needed for a field that is declared without a mean")
     if walls.of_velocity and not field.solenoidal:

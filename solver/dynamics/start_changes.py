@@ -61,10 +61,13 @@ def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space
     texts = {
         "beyond": "lies beyond {} and is dropped",
         "solenoidal": "is divergent and is projected away",
-        "zero_mean": "is its mean, which this field cannot have and which is removed",
+        "zero_mean": "is its mean{}, which this field cannot have and which is removed",
     }
+    along = lambda axis: f" along {axis}" if isinstance(axis, str) else ""  # noqa: E731
+    of = lambda what, space: space.limit if what == "beyond" else along(space.field.zero_mean)  # noqa: E731
     return [
-        f"initial field {name}: {100 * float(share):.3g} % of its mean square {texts[what].format(spaces[name].limit)}"
+        f"initial field {name}: {100 * float(share):.3g} % of its mean square "
+        f"{texts[what].format(of(what, spaces[name]))}"
         for name, parts in shares.items()
         for what, share in parts.items()
         if what in texts and float(share) > SHARE[spaces[name].grid.dtype]

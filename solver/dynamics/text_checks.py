@@ -130,6 +130,8 @@ def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
     if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
         return
     linear, reduced, shortest = linear_of(text, dimensions), without_unknowns(text, dimensions), equation.grid.k_max
+    if any(symbol.calls("symbol") for symbol in linear.symbols.values()):  # is known at the modes of a grid alone
+        return
     growth = fastest_growth(linear, reduced, numbers, shortest)
     if growth is not None:
         raise ValueError(

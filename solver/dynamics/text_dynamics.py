@@ -20,7 +20,7 @@ from solver.dynamics.symbol_value import multiplied_out
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
 from solver.spaces.space import ZERO_MEAN
-from solver.written.components import ZERO, plus
+from solver.written.components import ONE, ZERO, plus
 from solver.written.elimination import named
 from solver.written.matrices import Linear
 from solver.written.rates import Rate
@@ -86,11 +86,22 @@ class TextDynamics:
         counted = {}
         for scalar, node in self.on_grid.derived.reduced.diagnosed.items():
             modes = self.on_grid.modes(0.0, self.on_grid.kind_of(node))
-            divisors = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
-            if divisors:
-                vanishing = [modes.vanishing(divisor) for divisor in sorted(divisors, key=repr)]
-                counted[named(scalar)] = jnp.sum(reduce(operator.or_, vanishing))
+            if divisors := _divisors(node):
+                counted[named(scalar)] = _count(modes, divisors)
         return counted
+
+    def divisors_of_rates(self) -> dict[str, list[Sum]]:
+        """By field, sums by which its rate of change is divided: the operators inside `dt(…)`."""
+        reduced = self.on_grid.derived.reduced
+        solved = reduced.without_mass(dict.fromkeys(reduced.rest, ONE))
+        found = {named(scalar): _divisors(node) for scalar, node in solved.items()}
+        return {name: divisors for name, divisors in found.items() if divisors}
+
+    def unsolved_rates(self) -> dict[str, Array]:
+        """By field, number of stored modes (not the mean) whose rate of change no equation gives."""
+        kinds = self.on_grid.kind_by_name
+        divisors = self.divisors_of_rates()
+        return {name: _count(self.on_grid.modes(0.0, kinds[name]), of) for name, of in divisors.items()}
 
     # ---- N and the rate -----------------------------------------------------------------------------------------
 
@@ -146,6 +157,17 @@ class TextDynamics:
         mean_free = [name for name, field in equation.fields.items() if field.zero_mean]
         changes |= {name: equation.space(name).as_declared(changes[name], ZERO_MEAN) for name in mean_free}
         return changes, found
+
+
+def _divisors(node: Node) -> list[Sum]:
+    """The sums that an expression is divided by, mode by mode: they may vanish for some modes."""
+    found = {part.by for part in node.walk() if isinstance(part, Solved) and isinstance(part.by, Sum)}
+    return sorted(found, key=repr)
+
+
+def _count(modes: GridModes, divisors: Sequence[Sum]) -> Array:
+    """Number of stored modes for which one of these vanishes."""
+    return jnp.sum(reduce(operator.or_, map(modes.vanishing, divisors)))
 
 
 def damping_of_text(equation: Any) -> Damping | None:

@@ -33,7 +33,7 @@ def write(
     define: Mapping[str, str] | None = None,
     parameters: Mapping[str, str] | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
-    means: Mapping[str, float] | None = None,
+    means: Mapping[str, float | str] | None = None,
     components: Mapping[str, Sequence[str]] | None = None,
     functions: Mapping[str, Callable[..., Any]] | Sequence[str] | None = None,
     of_whole_fields: Sequence[str] = (),
@@ -63,10 +63,11 @@ def write(
         parameters: names of the parameters, or rank by name; by default every name that is not a field, a function or a
             coordinate is a number.
         units: units of each field, as far as they are known; units of columns follow from them, or are given here too.
-        means: 0 for each field whose mean is 0 and stays so.
+        means: 0 for each field whose mean is 0 and stays so; an axis, `x`, for one whose mean along that axis does.
         components: names of the components of fields, by field; `u_x`, `u_y`, … by default.
         functions: functions of your own, by name, written with `jax.numpy`: from numbers at a point to one number
-            there. Terms with them are evaluated as written, and give no CFL number. Or their names alone: then each is
+            there. Terms with them are evaluated as written, and give no CFL number. Those that `symbol(name, f)` names
+            are functions of |k|, or of kx, ky, kz, and multiply modes. Or their names alone: then each is
             a parameter of the equation, a function or a pytree that can be called (a network), whose arrays are leaves.
             The same in a mapping is the default of such a parameter.
         of_whole_fields: names of those functions that look at all points, as a convolution does: each takes arrays over

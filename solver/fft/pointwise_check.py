@@ -73,7 +73,8 @@ def check_pointwise(
     sides = unusual_sides[:d]
 
     def trace(sides: tuple[int, ...]) -> Any:
-        over_points = ((on_sides(shape, points, sides), kind) for shape, kind in (fields, *at_points))
+        of_fields = ((*fields[0][: len(fields[0]) - d], *sides), fields[1])  # sides of one point among them
+        over_points = (of_fields, *((on_sides(shape, points, sides), kind) for shape, kind in at_points))
         u, *arrays = (jax.ShapeDtypeStruct(*spec) for spec in over_points)
         numbers = (jax.ShapeDtypeStruct(*spec) for spec in parameters)
         return jax.make_jaxpr(fn.results, return_shape=True)(u, *numbers, *arrays)

@@ -71,7 +71,7 @@ class Slabs:
     def plane_blocks(self, fields: int, planes: int) -> int:
         """Number of blocks for planes of so many fields; two blocks are merged into one."""
         *others, last = self.plane_shape
-        blocks = math.ceil(planes / self._block_length(fields, *others, last // 2))
+        blocks = math.ceil(planes / self._block_length(fields, *others, max(1, last // 2)))
         return blocks if blocks > 2 else 1
 
     def loop_over_rows(self, fields: int, rows: int, body: Callable[..., Any], carry: Any) -> Any:

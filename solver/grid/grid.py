@@ -56,7 +56,8 @@ class Grid:
     two). A coefficient belongs to u(x) = Σ_k û(k) exp(i k·x).
 
     Args:
-        shape: points per axis, 1 to 3 axes (with `three-halves`: modes per axis).
+        shape: points per axis, 1 to 3 axes (with `three-halves`: modes per axis); one point along an axis along which
+            nothing varies.
         lengths: box lengths, one for all axes or one each; 2π by default.
         dealias: `two-thirds`, `three-halves`, `one-half`, `phase-shift-random`, `phase-shift-alternating`, `smooth` or
             `none`; see `solver.grid.layout.Layout`.
@@ -215,11 +216,18 @@ class Grid:
     def k_max(self) -> float:
         """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length].
 
+        Axes of one point do not count.
+
         Raises:
             ValueError: a box between walls.
         """
         self._need_periodic("k_max")
-        return min(self.fundamental[a] * self.layout.highest_mode(a) for a in range(self.dimensions))
+        return min(self.fundamental[a] * self.layout.highest_mode(a) for a in self.varying_axes)
+
+    @cached_property
+    def varying_axes(self) -> tuple[int, ...]:
+        """The axes of more than one point."""
+        return tuple(axis for axis, n in enumerate(self.shape) if n > 1)
 
     @cached_property
     def k_corner(self) -> float:

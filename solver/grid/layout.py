@@ -37,12 +37,13 @@ class Layout:
     """Modes and array shapes of one grid, split over `slabs` × `pencils` devices.
 
     Args:
-        shape: points per axis; with `three-halves`, modes per axis.
+        shape: points per axis; with `three-halves`, modes per axis. One point along an axis has the mean mode alone:
+            nothing varies along it.
         dealias: which modes are kept, n_i whole numbers and inequalities strict; docs/conventions.md says what each
             rule leaves aliased. On each axis by itself: `two-thirds` keeps |n| < N/3; `three-halves` |n| < N/2 and
-            forms products on 3N/2 points; `one-half` |n| < N/4; `smooth` |n| < N/2, the highest damped; `none` every
-            mode, the Nyquist mode included. `phase-shift-random` and `phase-shift-alternating` keep the ellipsoid
-            Σ (n_i/N_i)² < 2/9, stored in the box around it.
+            forms products on 3N/2 points, of an odd side on (3N − 1)/2; `one-half` |n| < N/4; `smooth` |n| < N/2, the
+            highest damped; `none` every mode, the Nyquist mode included. `phase-shift-random` and
+            `phase-shift-alternating` keep the ellipsoid Σ (n_i/N_i)² < 2/9, stored in the box around it.
         real: real fields (half of the last axis is stored) or complex ones.
         slabs: parts of x, and of ky.
         pencils: parts of y, and of kz, in three dimensions only; 1 means slabs.
@@ -63,12 +64,10 @@ class Layout:
     many_lines: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 2:
-            raise ValueError(f"shape {list(self.shape)}: one to three sides of at least 2 points are needed")
+        if len(self.shape) not in STORAGE_ORDER or min(self.shape) < 1 or max(self.shape) < 2:
+            raise ValueError(f"shape {list(self.shape)}: one to three sides are needed, one of 2 points or more")
         if self.dealias not in DEALIASING:
             raise ValueError(f"dealias {self.dealias!r}: known here are {', '.join(DEALIASING)}")
-        if self.dealias == "three-halves" and any(n % 2 for n in self.shape):
-            raise ValueError(f"shape {list(self.shape)}: three-halves needs even sides, 3N/2 must be whole")
         if self.walls:
             self._check_walls()
         if not 1 <= self.slabs <= self.max_slabs or not 1 <= self.pencils <= self.max_pencils:

@@ -23,7 +23,8 @@ class FromFile(Initial):
     """Values read from an HDF5 file, a .npy or a .npz file, at the same points; see `solver.io.read_field`.
 
     Args:
-        path: path of the file.
+        path: path of the file; in a run file, one in the folder of the run file comes first, then one where the command
+            runs.
         datasets: names, one for each component, or one that holds all of them (a snapshot's vector does); a word is one
             name. None is needed for a .npy file, or where the file holds one array.
 

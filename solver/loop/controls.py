@@ -259,6 +259,7 @@ class MeetTolerance(StepControl):
     Args:
         tolerance: the largest relative error of a step.
         max_step: the longest step [time].
+        of_fluctuations: True if errors are relative to the fields without their means, where a large mean says nothing.
 
     Raises:
         ValueError: one that is not positive.
@@ -268,6 +269,7 @@ class MeetTolerance(StepControl):
 
     tolerance: ArrayLike = eqx.field(converter=_double)
     max_step: ArrayLike = eqx.field(default=math.inf, converter=_limit)
+    of_fluctuations: bool = eqx.field(default=False, static=True)
 
     needs_error: ClassVar[bool] = True
 
@@ -276,8 +278,10 @@ class MeetTolerance(StepControl):
         object.__setattr__(self, "tolerance", nothing_unless(self.tolerance, above=0))
 
     def check_rate(self, equation: AnyEquation) -> None:
-        """As every control, and refuse exchanges that round to more than the tolerance."""
+        """As every control, and refuse exchanges that round to more than the tolerance, and means between walls."""
         super().check_rate(equation)
+        if self.of_fluctuations and equation.grid.walls:
+            raise ValueError("of_fluctuations between walls: a periodic box is needed, where a mean is one mode")
         if equation.exchange_rounding is None or isinstance(self.tolerance, jax.core.Tracer):
             return
         asked, least = float(self.tolerance), LEAST_OF_ROUNDING * equation.method.sent_epsilon
@@ -305,7 +309,8 @@ class MeetTolerance(StepControl):
         return accepted, {"next": jnp.where(accepted & attempt.shortened, as_before, following)}
 
     def time_keys(self) -> dict[str, Any]:
-        return {"tolerance": self.tolerance, **_limit_key(self.max_step)}
+        of_fluctuations = {"of_fluctuations": True} if self.of_fluctuations else {}
+        return {"tolerance": self.tolerance, **of_fluctuations, **_limit_key(self.max_step)}
 
 
 def _limit_key(max_step: Any) -> dict[str, Any]:

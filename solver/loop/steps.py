@@ -6,6 +6,7 @@ Coefficients that a stepper computes from the size of a step are stored while th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -22,6 +23,7 @@ from solver.loop.controls import Attempt, StepControl
 from solver.loop.schedule import TOLERANCE
 from solver.loop.sums import Pair, apart, begin_step, device_shapes, end_step, plus
 from solver.operators import Fields, Matrix
+from solver.spaces.space import ZERO_MEAN
 from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
 
@@ -177,7 +179,8 @@ def controlled_step(
     error = None
     if control.needs_error:
         after, history, difference = stepper.step_with_error(*given)
-        error = relative_error(difference, fields, after, equation)
+        of_fluctuations = getattr(control, "of_fluctuations", False)
+        error = relative_error(difference, fields, after, equation, of_fluctuations=of_fluctuations)
     else:
         after, history = stepper.step(*given)
     after, history = end_step(stepper, after, history, sums)
@@ -212,7 +215,9 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
     return dt, later, last, jnp.isfinite(dt) & (apart(later, t) > 0)
 
 
-def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) -> Array:
+def relative_error(
+    error: Fields, before: Fields, after: Fields, equation: Any, *, of_fluctuations: bool = False
+) -> Array:
     """Largest over the fields of ‖e‖/S. One all-reduce, or two where real and complex fields are mixed.
 
     ‖·‖ is the root mean square over the box, of the fields with what conditions at walls add. S is ‖u‖ before or after
@@ -224,6 +229,7 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
         error: e, the difference to an embedded method, by field.
         before, after: the fields before and after the step.
         equation: supplies their grids and `error_scales`.
+        of_fluctuations: True if S is the size of a field without its mean, at least a millionth of its size with it.
 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
@@ -231,14 +237,27 @@ def relative_error(error: Fields, before: Fields, after: Fields, equation: Any) 
     names = list(equation.fields_alone(error))
     squares_of_error = [equation.space(name).product(error[name], error[name]) for name in names]
     whole = [equation.space(name).whole_product(u[name]) for u in (before, after) for name in names]
-    squares = summed([*squares_of_error, *whole], equation.grid.dtype)
+    varying = _without_means(equation, (before, after), names) if of_fluctuations else []
+    squares = summed([*squares_of_error, *whole, *varying], equation.grid.dtype)
     # the derivative of a root at 0 is none
     norms = iter([jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) for square in squares])
     of_error, of_before, of_after = ({name: next(norms) for name in names} for _ in range(3))
-    scales = equation.error_scales({name: jnp.maximum(of_before[name], of_after[name]) for name in names})
+    largest = {name: jnp.maximum(of_before[name], of_after[name]) for name in names}
+    if of_fluctuations:
+        of_before, of_after = ({name: next(norms) for name in names} for _ in range(2))
+        varies = {name: jnp.maximum(of_before[name], of_after[name]) for name in names}
+        largest = {name: jnp.maximum(varies[name], FLOOR * largest[name]) for name in names}
+    scales = equation.error_scales(largest)
     least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names]))
     sizes = {name: jnp.maximum(scales[name], least) for name in names}
     return jnp.max(jnp.stack([of_error[name] / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
+
+
+def _without_means(equation: Any, moments: Sequence[Fields], names: Sequence[str]) -> list[Any]:
+    """Mean squares of fields without their means, as `relative_error` has them of whole fields."""
+    spaces = equation.spaces
+    varying = [(spaces[name], spaces[name].as_declared(u[name], ZERO_MEAN)) for u in moments for name in names]
+    return [space.product(u_hat, u_hat) for space, u_hat in varying]
 
 
 def all_finite(fields: Fields) -> Array:

@@ -130,7 +130,7 @@ def _of_vector(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedFi
         made["q_criterion"] = DerivedField(gradients, lambda *parts: [_second_invariant(parts)], "1/time^2")
     viscosity = snapshot.viscosity
     if viscosity is not None:
-        rounding = ROUNDING * np.pi / min(float(x[1] - x[0]) for x in snapshot.axes.values())
+        rounding = ROUNDING * np.pi / min(float(x[1] - x[0]) for x in snapshot.axes.values() if len(x) > 1)
         everything = lambda cut: [*gradients(cut), *(cut.values(name, i) for i in sides)]  # noqa: E731
         made["dissipation"] = DerivedField(
             everything, lambda *parts: [_dissipation(viscosity, parts, rounding)], "length^2/time^3"
@@ -201,7 +201,7 @@ def _of_scalar(snapshot: Snapshot, name: str, units: str) -> dict[str, DerivedFi
 
 def _of_vorticity(snapshot: Snapshot) -> dict[str, DerivedField]:
     """Stream function ψ, −∇²ψ = ω, and velocity (∂_y ψ, −∂_x ψ) of a flow in a plane."""
-    spacing = [float(points[1] - points[0]) for points in snapshot.axes.values()]
+    spacing = [float(points[1] - points[0]) if len(points) > 1 else 1.0 for points in snapshot.axes.values()]
 
     def psi(cut: Cut) -> tuple[np.ndarray, list[np.ndarray]]:
         omega = cut.values("vorticity")

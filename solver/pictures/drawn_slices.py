@@ -87,8 +87,11 @@ def plane_of(snapshot: Snapshot, view: View) -> Plane:
 
 
 def suiting_plane(snapshot: Snapshot) -> str:
-    """The plane that is drawn in three dimensions if none is named: xz of stratified or rotating flow and between
-    walls, or xy."""
+    """The plane that is drawn in three dimensions if none is named: across an axis of one point; xz of
+    stratified or rotating flow and between walls, or xy."""
+    flat = [plane for plane, normal in PLANES.items() if len(snapshot.axes[normal]) == 1]
+    if flat:
+        return flat[0]
     upright = any(name in snapshot.variables for name in STRATIFIED) or "z" in snapshot.bounded
     return "xz" if upright or parameter(run_table(snapshot.path), "rotation") else "xy"
 

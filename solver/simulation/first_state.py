@@ -15,6 +15,7 @@ from solver.cluster import LOGGER, Agreement, is_first, log_to
 from solver.config import ConfigError
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.companion import CompanionWarning
+from solver.dynamics.derivation import means_along_axes
 from solver.dynamics.start_changes import ChangedStart
 from solver.dynamics.start_warnings import IdleForcing, UnsolvedModes
 from solver.grid import Storage
@@ -79,6 +80,8 @@ def _started(simulation: Simulation) -> State:
             LOGGER.warning("%s", warning.message)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    for line in means_along_axes(simulation.equation):
+        LOGGER.info("%s", line)
     return state
 
 

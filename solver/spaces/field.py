@@ -24,19 +24,25 @@ class Field:
         units: units of the values.
         solenoidal: True if it is free of divergence. Initial fields and forcings are projected, and the field is again
             after every step.
-        zero_mean: True if the field's mean is zero; the mean of initial fields is removed, and again after every step.
+        zero_mean: True if the field's mean is zero, or an axis, `x`, `y` or `z`, if its mean along that axis is zero
+            everywhere; the mean of initial fields is removed, and again after every step.
         components: names of the components; made from the field's name if None.
     """
 
     rank: str = "scalar"
     units: str = "1"
     solenoidal: bool = False
-    zero_mean: bool = False
+    zero_mean: bool | str = False
     components: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.rank not in RANKS:
             raise ValueError(f"a field of rank {self.rank!r}: {', '.join(RANKS)} are known")
+
+    @property
+    def mean_axes(self) -> tuple[int, ...]:
+        """The axes along which a mean that is zero is taken; empty for the mean over the box."""
+        return ("xyz".index(self.zero_mean),) if isinstance(self.zero_mean, str) else ()
 
     @property
     def real(self) -> bool:

@@ -76,6 +76,8 @@ class FourierSpace(Space):
     def as_declared(self, u_hat: Array, what: str) -> Array:
         if what == SOLENOIDAL:
             return project_solenoidal(u_hat, self.fourier)
+        if self.field.mean_axes:
+            return jnp.where(self.mean_modes(self.field.mean_axes), 0, u_hat)
         return jnp.where(self.fourier.k_squared() == 0, 0, u_hat)
 
     @property

@@ -243,7 +243,7 @@ class Space(eqx.Module):
             NotInSpace: a space that knows no such thing.
         """
         if what == ZERO_MEAN:
-            return jnp.where(self.mean_modes(), 0, u_hat)
+            return jnp.where(self.mean_modes(self.field.mean_axes), 0, u_hat)
         raise NotInSpace(f"field {self.name}: fields of {self} cannot be declared {what}")
 
     @property

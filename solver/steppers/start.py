@@ -17,6 +17,7 @@ from solver.dynamics.budget import BUDGET, with_budget
 from solver.dynamics.companion import companions_at_start, warn_of_companions
 from solver.dynamics.compiled import compiled
 from solver.dynamics.energy_budget import budget_columns, kept_energies
+from solver.dynamics.faults import faults, refuse_faults
 from solver.dynamics.forcings import start_forcings
 from solver.dynamics.start_changes import Shares, warn_of_changes
 from solver.dynamics.start_warnings import idle_forcings, unsolved_modes, warn_of_idle_forcings, warn_of_unsolved_modes
@@ -71,7 +72,8 @@ def initial_state(
     key = () if seed is None else random_key(seed)
     made, removed = _start(equation, stepper, values)
     warn_of_changes(removed, equation.spaces)
-    forced, idle, unsolved = _start_forcing(equation, key, made["field"])
+    forced, idle, unsolved, found = _start_forcing(equation, key, made["field"])
+    refuse_faults(equation, found)
     warn_of_idle_forcings(equation, idle)
     warn_of_unsolved_modes(equation, unsolved)
     warn_of_companions(equation)
@@ -108,12 +110,12 @@ def _make_start(equation: Any, stepper: Any, values: Fields) -> tuple[dict[str, 
     return place_as_declared(made, declared, equation.grid), removed
 
 
-def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
-    """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply, and
-    how many modes of unknowns no equation gives."""
+def _make_forcing(equation: Any, key: Any, fields: Fields) -> tuple[Any, ...]:
+    """The states of the forcings at the start, and the key of the run; which forcings have nothing to multiply, how
+    many modes of unknowns no equation gives, and faults of the text."""
     forcing = start_forcings(equation, key, fields)
     made = place_as_declared({"forcing": forcing, "key": key}, _forcing_storage(equation, forcing), equation.grid)
-    return made, idle_forcings(equation, fields), unsolved_modes(equation)
+    return made, idle_forcings(equation, fields), unsolved_modes(equation), faults(equation)
 
 
 _start = compiled(_make_start)

@@ -129,7 +129,9 @@ def _strange(node: Node) -> list[Node]:
 
 
 def _refuse_operators(nodes: Iterable[Node]) -> None:
-    for part in (part for node in nodes for part in node.calls("inverse_lap", "helmholtz")):
+    for part in (part for node in nodes for part in node.calls("inverse_lap", "helmholtz", "symbol")):
+        if part.function == "symbol":
+            raise WrittenError(f"{unicode(part)} between walls: a function of the wavenumber has no meaning there")
         raise WrittenError(f"{unicode(part)} between walls would need conditions of its own")
 
 

@@ -15,6 +15,7 @@ from solver.written.tree import (
     Comparison,
     Component,
     Contraction,
+    Label,
     Line,
     Name,
     Negative,
@@ -70,7 +71,7 @@ def _part(node: Node) -> tuple[str, int]:
     match node:
         case Number(value):
             return _number(value), WHOLE
-        case Name(name):
+        case Name(name) | Label(name, _):
             return name, WHOLE
         case Sum((first, *others)):
             return _bound(first, MULTIPLIED) + "".join(map(_added, others)), ADDED
@@ -84,8 +85,8 @@ def _part(node: Node) -> tuple[str, int]:
             return f"{_bound(of, WHOLE)}.{direction}", WHOLE
         case Comparison(left, sign, right):
             return f"{canonical(left)} {sign} {canonical(right)}", ADDED
-        case Call(function, arguments):
-            return f"{function}({', '.join(map(canonical, arguments))})", WHOLE
+        case Call(function):
+            return f"{function}({', '.join(map(canonical, node.written))})", WHOLE
     raise TypeError(f"{type(node).__name__} is no part of a text")
 
 

@@ -230,7 +230,9 @@ class _Writer:
             return self.all(arguments[0]).each(by)
         if name in ("dx", "dy", "dz"):
             return self.all(arguments[0]).each(lambda entry: derivative(entry, "xyz".index(name[1])))
-        others = arguments[1:] if name == "mean" else tuple(self.all(other).scalar for other in arguments[1:])
+        others = (
+            arguments[1:] if name in ("mean", "symbol") else tuple(self.all(other).scalar for other in arguments[1:])
+        )
         return self.all(arguments[0]).each(lambda entry: Call(name, (entry, *others)))
 
     def chosen(self, node: Call) -> Components:

@@ -24,6 +24,7 @@ from solver.written.energies import (
     vector_of,
 )
 from solver.written.formula import unicode
+from solver.written.gauges import refuse_unmet
 from solver.written.matrices import Linear, linear_operator, without_divergence
 from solver.written.obstacles import bare
 from solver.written.parse import read_expression
@@ -131,7 +132,9 @@ def keep_plan(text: str) -> None:
 @cache
 def without_unknowns(text: Text, dimensions: int) -> Reduced:
     """A text's system without its unknowns."""
-    return reduce_system(text.system, dimensions)
+    reduced = reduce_system(text.system, dimensions)
+    refuse_unmet(reduced)
+    return reduced
 
 
 @cache

@@ -59,6 +59,7 @@ class Reduced:
         gradients: G, by row and multiplier.
         constraints: C, by row and scalar: what the fields keep.
         diagnosed: the expression of each unknown that an equation gives.
+        gauged: the row, and the expression that its operator divides, of each of them that has a gauge along axes.
     """
 
     system: System
@@ -72,6 +73,7 @@ class Reduced:
     gradients: Symbols
     constraints: Symbols
     diagnosed: Mapping[Node, Node]
+    gauged: Mapping[Node, tuple[Row, Node]]
 
     def changes(self, rows: Mapping[Row, Node]) -> dict[Node, Node]:
         """∂t of each scalar, from the right-hand sides without multipliers: they are found and put in."""
@@ -178,7 +180,7 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
     unknowns = tuple(scalar for name in system.unknowns for scalar in scalars[name])
     moving = {*system.fields, *system.unknowns}
     given = linear_part(arranged_system.constraints, moving)
-    diagnosed, kept, undetermined = _diagnosed(system, given, fields, unknowns, dimensions)
+    diagnosed, kept, undetermined, gauged = _diagnosed(system, given, fields, unknowns, dimensions)
     right = {row: replaced(node, diagnosed) for row, node in arranged_system.right.items()}
     part = linear_part(right, {*system.fields, *(named(scalar) for scalar in undetermined)})
     _refuse_multipliers_in_products(system, part.rest, undetermined)
@@ -194,6 +196,7 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
         gradients={key: symbol for key, symbol in part.symbols.items() if key[1] in undetermined},
         constraints=kept,
         diagnosed=diagnosed,
+        gauged=gauged,
     )
     reduced.changes(reduced.rest)  # raises what it raises before anything is done with it
     return reduced
@@ -201,20 +204,37 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
 
 def _diagnosed(
     system: System, given: LinearPart[Row], fields: Sequence[Node], unknowns: Sequence[Node], dimensions: int
-) -> tuple[dict[Node, Node], Symbols, list[Node]]:
-    """Expressions of the unknowns that constraints give, what constraints then say of the fields, and the others."""
+) -> tuple[dict[Node, Node], Symbols, list[Node], dict[Node, tuple[Row, Node]]]:
+    """Expressions of the unknowns that constraints give, what constraints then say of the fields, the others,
+    and the numerators of those with a gauge."""
     right = {}
     for row, rest in given.rest.items():
         of_fields = [applied(given.symbols[row, field], field) for field in fields if (row, field) in given.symbols]
         right[row] = minus(plus((rest, *of_fields)))
     matrix = {key: symbol for key, symbol in given.symbols.items() if key[1] in unknowns}
-    solution = eliminated(matrix, right, unknowns, dimensions, {row: system.lines[row[0]].text for row in right})
+    texts = {row: system.lines[row[0]].text for row in right}
+    solution = eliminated(matrix, right, unknowns, dimensions, texts, system.gauges)
+    _refuse_idle_gauges(system, solution)
     kept = linear_part(solution.rest, set(system.fields))
     for row, node in kept.rest.items():
         if node != ZERO:
             line = system.lines[row[0]]
             raise line.left.place.error("a constraint that is not linear in the fields, and gives no unknown")
-    return _in_fields(solution.values, given.rest, system), kept.symbols, solution.free
+    diagnosed = _in_fields(solution.values, given.rest, system)
+    gauged = {
+        column: (row, replaced(numerator, diagnosed))
+        for column, (row, numerator) in solution.numerators.items()
+        if named(column) in system.gauges
+    }
+    return diagnosed, kept.symbols, solution.free, gauged
+
+
+def _refuse_idle_gauges(system: System, solution: Elimination) -> None:
+    given = {named(column) for column in solution.values}
+    for name, axes in system.gauges.items():
+        if name not in given:
+            along = "xyz"[axes[0]]
+            raise WrittenError(f"mean({name}, {along}) = 0: {name!r} is given by no equation without dt")
 
 
 def _in_fields(values: Mapping[Node, Node], rest: Mapping[Row, Node], system: System) -> dict[Node, Node]:
@@ -292,11 +312,13 @@ class Elimination:
         values: the expression of each column that could be solved for; columns that are free may be in it.
         rest: right-hand sides of rows that are left without any column; they are zero where the rows can be met.
         free: columns that no row determines.
+        numerators: by column, the expression that its pivot divides, and the row.
     """
 
     values: dict[Node, Node]
     rest: dict[Row, Node]
     free: list[Node]
+    numerators: dict[Node, tuple[Row, Node]]
 
 
 def eliminated(
@@ -305,6 +327,7 @@ def eliminated(
     columns: Sequence[Node],
     dimensions: int,
     texts: Mapping[Row, str] | None = None,
+    gauges: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Elimination:
     """Solve Σ matrix[row, column] · column = right[row], mode by mode.
 
@@ -316,9 +339,11 @@ def eliminated(
         columns: the unknowns of the equations.
         dimensions: number of dimensions of space.
         texts: texts of the rows, for messages.
+        gauges: by name of an unknown, axes along which it has no modes that are constant: there its pivot may vanish.
 
     Raises:
-        WrittenError: a pivot that vanishes for modes that are constant along some axes only.
+        WrittenError: a pivot that vanishes for other modes that are constant along some axes only, or that does not
+            vanish where a gauge says so.
     """
     modes, right = modes_of_all_kinds(dimensions), dict(right)
     rows: dict[Row, dict[Node, Node]] = {row: {} for row in right}
@@ -331,17 +356,21 @@ def eliminated(
         column = min(
             rows[row], key=lambda column: (sum(column in entries for entries in rows.values()), columns.index(column))
         )
-        _refuse_singular(rows[row][column], dimensions, (texts or {}).get(row, ""))
+        _refuse_singular(
+            rows[row][column], dimensions, (texts or {}).get(row, ""), (gauges or {}).get(named(column), ())
+        )
         for other in open_rows:
             if other != row and column in rows[other]:
                 _subtract(rows, right, row, other, column, modes)
         pivots[row] = column
     values: dict[Node, Node] = {}
+    numerators = {}
     for row, column in reversed(pivots.items()):
         others = [applied(symbol, values.get(c, c)) for c, symbol in rows[row].items() if c != column]
-        values[column] = solved(plus((right[row], *map(minus, others))), rows[row][column])
+        numerators[column] = row, plus((right[row], *map(minus, others)))
+        values[column] = solved(numerators[column][1], rows[row][column])
     rest = {row: right[row] for row in rows if row not in pivots and right[row] != ZERO}
-    return Elimination(values, rest, [column for column in columns if column not in values])
+    return Elimination(values, rest, [column for column in columns if column not in values], numerators)
 
 
 def _subtract(
@@ -357,13 +386,21 @@ def _subtract(
     right[row] = plus((right[row], minus(applied(factor, right[pivot]))))
 
 
-def _refuse_singular(pivot: Node, dimensions: int, text: str) -> None:
-    """Refuse what would be divided by zero for whole planes or lines of modes."""
+def _refuse_singular(pivot: Node, dimensions: int, text: str, gauge: tuple[int, ...]) -> None:
+    """Refuse a division by zero for whole planes or lines of modes, but for those that a gauge leaves out."""
+    shown = f"\n    {text}" if text else ""
+    in_words = lambda axes: " and ".join("xyz"[axis] for axis in axes)  # noqa: E731
+    if gauge and (max(gauge) >= dimensions or not vanishes(pivot, random_modes(dimensions, constant_along=gauge))):
+        raise WrittenError(
+            f"mean(…, {in_words(gauge)}) = 0 of an unknown whose equation gives its modes that are constant along "
+            f"{in_words(gauge)}{shown}"
+        )
     for count in range(1, dimensions):
         for axes in combinations(range(dimensions), count):
-            if vanishes(pivot, random_modes(dimensions, constant_along=axes)):
-                along = " and ".join("xyz"[axis] for axis in axes)
+            is_left_out = bool(gauge) and {*gauge} <= {*axes}
+            if not is_left_out and vanishes(pivot, random_modes(dimensions, constant_along=axes)):
+                first = in_words(axes[:1])
                 raise WrittenError(
-                    f"an unknown cannot be solved for: no equation gives its modes that are constant along {along}"
-                    + (f"\n    {text}" if text else "")
+                    f"an unknown cannot be solved for: no equation gives its modes that are constant along "
+                    f"{in_words(axes)}; mean(…, {first}) = 0 leaves them out{shown}"
                 )

@@ -10,6 +10,7 @@ from solver.written.tree import (
     Contraction,
     Derivative,
     Entry,
+    Label,
     Line,
     Name,
     Negative,
@@ -25,7 +26,7 @@ from solver.written.tree import (
 
 ADDED, MULTIPLIED, RAISED_TO, WHOLE = 1, 2, 3, 4  # how tightly a part holds together
 REPEATED = ("lap", "inverse_lap", "dx", "dy", "dz")  # twice, they are printed as a power; others may stand before them
-OPEN = (*REPEATED, "grad", "div", "curl", "perp", "cross", "outer", "dot", "fraclap", "helmholtz")
+OPEN = (*REPEATED, "grad", "div", "curl", "perp", "cross", "outer", "dot", "fraclap", "helmholtz", "symbol")
 REMARKS = {"cause": 1, "explicit": 0}  # and the argument that is printed
 
 
@@ -151,6 +152,8 @@ class _Writer:
             return self.infix(arguments[0], sign, arguments[1]), MULTIPLIED
         if name in ("fraclap", "helmholtz"):
             return self.of_laplacian(node), RAISED_TO
+        if name == "symbol":
+            return self.own_symbol(node), RAISED_TO
         if name == "abs":
             return self.text(arguments[0]).join(notation.absolute), WHOLE
         if name == "mean":
@@ -160,7 +163,7 @@ class _Writer:
             return notation.power(self.bound(arguments[0], WHOLE), "*", True), RAISED_TO
         if name == "trans":
             return self.bound(arguments[0], WHOLE) + notation.transposed, RAISED_TO
-        return notation.call(name, ", ".join(map(self.text, arguments))), WHOLE
+        return notation.call(name, ", ".join(map(self.text, node.written))), WHOLE
 
     def operator(self, name: str, operand: Node) -> str:
         """An operator before its operand; the same one several times as a power."""
@@ -175,6 +178,14 @@ class _Writer:
         follows = isinstance(operand, Call) and operand.function in REPEATED
         behind = self.bound(operand, RAISED_TO if follows else WHOLE)
         return (before.rstrip() if behind.startswith("(") else before) + behind
+
+    def own_symbol(self, node: Call) -> str:
+        """A function of the user's of the wavenumber before what it acts on: `depth(∇) f`."""
+        of, label = node.arguments
+        assert isinstance(label, Label)
+        notation = self.notation
+        written = notation.name(label.function) + notation.operators["grad"].rstrip().join(notation.brackets)
+        return written if of == Number(1) else f"{written} {self.bound(of, WHOLE)}"
 
     def of_laplacian(self, node: Call) -> str:
         """(−∇²)^s f, or (a − ∇²)⁻¹ f."""

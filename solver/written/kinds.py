@@ -10,6 +10,7 @@ from solver.written.tree import (
     Comparison,
     Component,
     Contraction,
+    Label,
     Name,
     Negative,
     Node,
@@ -247,12 +248,26 @@ class _Checker:
             raise node.place.error(f"{name} may be used in an equation alone, not in a definition or a column")
         if name in SAME:
             return self.kind(arguments[0])
+        if name == "symbol":
+            self.own_symbol(arguments[1])
+            return self.kind(arguments[0])
         if name in ("fraclap", "helmholtz"):
             self.scalar(arguments[1], f"the second argument of {name}")
             return self.kind(arguments[0])
         if name in POINTWISE:
             return self.pointwise(node)
         return self.fitting(node)
+
+    def own_symbol(self, label: Node) -> None:
+        """Refuse a function of the wavenumber that takes neither |k| nor a component for each axis."""
+        assert isinstance(label, Label)
+        if label.arguments not in (1, self.dimensions):
+            axes = ", ".join(f"k{axis}" for axis in "xyz"[: self.dimensions])
+            several = f", or {self.dimensions}, {axes}," if self.dimensions > 1 else ""
+            raise label.place.error(
+                f"{label.function} takes {label.arguments} arguments: one, |k|{several} is needed in "
+                f"{self.dimensions} dimensions"
+            )
 
     def axes(self, function: str, nodes: tuple[Node, ...]) -> None:
         """The arguments of an operator that name axes: each once."""

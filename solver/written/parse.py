@@ -14,6 +14,7 @@ from solver.written.tree import (
     Comparison,
     Component,
     Contraction,
+    Label,
     Line,
     Name,
     Negative,
@@ -86,7 +87,7 @@ class _Reader:
     """Reads one text; knows where each node of Python's tree is in it."""
 
     def __init__(self, text: str, functions: Mapping[str, Word]) -> None:
-        self.text, self.words = text, {**WORDS, **functions}
+        self.text, self.words, self.functions = text, {**WORDS, **functions}, functions
         self.start = 0
 
     def side(self, start: int, stop: int) -> Node:
@@ -201,7 +202,11 @@ class _Reader:
         if name == "where":
             condition = self.comparison(given.args[0])
             return Call(name, (condition, *map(self.node, given.args[1:])), place=place)
+        if name == "symbol":
+            return Call(name, (self.node(given.args[1]), self.label(given.args[0])), place=place)
         arguments = tuple(map(self.node, given.args))
+        if name == "ramp":
+            return Call(name, (*arguments, Name("t", place=place)), place=place)
         if name == "hyper":
             of, number, power = arguments
             return Negative(Product(number, Call("fraclap", (of, power), place=place), place=place), place=place)
@@ -210,6 +215,14 @@ class _Reader:
             needed = "cause(name, term)" if name == "cause" else f"{name}(f) or {name}(f, x)"
             raise place.error(f"{needed} is needed, with a name")
         return Call(name, arguments, place=place)
+
+    def label(self, given: ast.expr) -> Label:
+        """The function of the wavenumber that `symbol` names."""
+        place, name = self.place(given), given.id if isinstance(given, ast.Name) else ""
+        if name not in self.functions:
+            known = nearest(name, self.functions)
+            raise place.error(f"symbol(name, f) of a function that the text does not have{known}")
+        return Label(name, self.functions[name].least, place=place)
 
     def comparison(self, given: ast.expr) -> Comparison:
         place = self.place(given)

@@ -80,6 +80,8 @@ def rate(reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rat
         return Unseen("what stands outside L is linear") if holds_fields else Rate(None, ZERO, {})
     if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
         return Unseen("its terms depend on time")
+    if any(node.calls("symbol") for node in (*plan.inner, *changes.values())):
+        return Unseen("a symbol of your own acts outside L")
     if len(plan.levels()) > 1:
         return Unseen("a product stands inside an operator inside a product")
     try:

@@ -31,6 +31,7 @@ def report(text: Text, derived: Derivation, dimensions: int) -> list[tuple[str, 
     lines = [("equation", line) for line in text.formula().split("\n")]
     lines.append(("linear", f"L holds {', '.join(inside) or 'nothing'}: {COUPLED[derived.linear.couples]}"))
     lines += [("", f"not in L: {term}: {reason}") for term, reason in outside]
+    lines += [("means", line) for line in kept_means(text)]
     printed = lambda node: unicode(text.shown(derived.plan.without_slots(node)))  # noqa: E731
     written = PLANNED[AS_WRITTEN](derived.reduced)
     lines += [("plan", line) for line in _plan(derived.plan, written, printed)]
@@ -47,6 +48,15 @@ def report(text: Text, derived: Derivation, dimensions: int) -> list[tuple[str, 
     elif found.reaction is not None:
         lines.append(("rate", f"of a CFL number: reactions {printed(found.reaction)}"))
     return lines
+
+
+def kept_means(text: Text) -> list[str]:
+    """Lines on means along an axis that are zero: kept so, of fields, or given by no equation, of unknowns."""
+    fields = [
+        f"the mean of {name} along {axis} is zero at every place, and kept so" for name, axis in text.means if axis
+    ]
+    of_unknowns = ((name, "xyz"[axes[0]]) for name, axes in text.system.gauges.items())
+    return fields + [f"the mean of {name} along {axis}, which no equation gives, is zero" for name, axis in of_unknowns]
 
 
 def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -> list[str]:

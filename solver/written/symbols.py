@@ -20,6 +20,7 @@ from solver.written.tree import (
     Comparison,
     Derivative,
     Entry,
+    Label,
     Name,
     Negative,
     Node,
@@ -36,6 +37,12 @@ Numbers: TypeAlias = dict[tuple[str, tuple[int, ...]], Any]
 
 FEW = 3  # modes that are constant along the same axes
 VANISHES = 1e-10  # of the size of its terms, below which a symbol counts as zero
+
+
+def ramp(numpy: Any, a: Any, b: Any, start: Any, end: Any, t: Any) -> Any:
+    """From a to b between two times, linearly; a jump at the first one if the other is not later. NumPy's or JAX's."""
+    share = (t - start) / numpy.where(end > start, end - start, 1)
+    return a + (b - a) * numpy.where(t <= start, 0, numpy.where(t >= end, 1, share))
 
 
 class Layer(NamedTuple):
@@ -135,6 +142,10 @@ class Modes(ABC):
         """1 for modes that are constant along these axes, else 0."""
 
     @abstractmethod
+    def own(self, label: Label) -> Any:
+        """A function of the user's of the wavenumber."""
+
+    @abstractmethod
     def number(self, name: str, index: tuple[int, ...]) -> Any:
         """A parameter, or a component of it."""
 
@@ -197,6 +208,10 @@ class Modes(ABC):
                 return self.divided(self.value(of), a - self.laplacian(), abs(a) + abs(self.laplacian()))
             case "mean":
                 return self.mean(mean_axes(symbol)) * self.value(of)
+            case "symbol":
+                [label] = others
+                assert isinstance(label, Label)
+                return self.own(label) * self.value(of)
             case "cause" | "explicit":
                 return self.value(symbol.arguments[-1])
         return self.function(symbol.function, *map(self.value, symbol.arguments))
@@ -274,6 +289,16 @@ class RandomModes(Modes):
         chosen = self.slopes[list(axes)] if axes else self.slopes
         return np.all(chosen == 0, axis=0) * 1.0
 
+    def own(self, label: Label) -> Any:
+        """Another function in its place, with no relation to sums, products and powers of wavenumbers.
+
+        It is the same function of the same wavenumbers in all samples, and even if it is one of |k|.
+        """
+        random = np.random.default_rng(list(repr(label).encode()))
+        of = self.laplacian() if label.arguments == 1 else random.uniform(0.5, 1.5, len(self.slopes)) @ self.slopes
+        size, phase, width = random.uniform(0.5, 1.5, 3)
+        return 1.5 + 0.5 * size * np.sin(of + phase) * np.exp(-0.1 * width * self.laplacian())
+
     def number(self, name: str, index: tuple[int, ...]) -> Any:
         if (name, index) in self.amplitudes:
             return self.amplitudes[name, index]
@@ -300,7 +325,7 @@ class RandomModes(Modes):
         return COMPARED[sign](left, right)
 
     def function(self, name: str, *arguments: Any) -> Any:
-        return getattr(np, name)(*arguments)
+        return ramp(np, *arguments) if name == "ramp" else getattr(np, name)(*arguments)
 
     def divided(self, above: Any, below: Any, size: Any) -> Any:
         vanishes = np.abs(below) <= VANISHES * size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import keyword
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from solver.written.degrees import degree, is_constant
 from solver.written.kinds import GUESSED, RANKS, Kind, kind_of, same_kind
 from solver.written.parse import NO_FUNCTIONS, read_expression, read_line
 from solver.written.tree import Call, Line, Name, Negative, Node, Number, Place, Power, Sum, WrittenError
-from solver.written.vocabulary import CONSTANTS, WORDS, Word, nearest
+from solver.written.vocabulary import CONSTANTS, COORDINATES, WORDS, Word, nearest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -31,6 +32,8 @@ class System:
         lines: the equations, with definitions written out.
         dimensions: numbers of dimensions in space in which all parts fit together.
         guesses: True if nothing is said of the parameters, so that each is taken for a scalar.
+        gauges: axes of each unknown along which its mean is zero since nothing determines it, by name.
+        means: axis of each field along which its mean is zero, by name.
     """
 
     fields: Mapping[str, str]
@@ -41,6 +44,8 @@ class System:
     lines: tuple[Line, ...]
     dimensions: tuple[int, ...]
     guesses: bool = False
+    gauges: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    means: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def why_not_in(self, dimensions: int) -> str:
         """Parts that do not fit together in so many dimensions of space; empty where all fit."""
@@ -83,6 +88,7 @@ def read_system(
     define: Mapping[str, str] = NOTHING,
     parameters: Mapping[str, str] | None = None,
     functions: Mapping[str, Word] = NO_FUNCTIONS,
+    means: Mapping[str, str] = NOTHING,
 ) -> System:
     """Read and check a system.
 
@@ -93,13 +99,16 @@ def read_system(
         define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         functions: the user's functions by name.
+        means: axis of each field along which its mean is zero, by name.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
     """
     _check_names(fields, unknowns, define, parameters or {}, functions)
     named = {name: read_expression(text, functions) for name, text in define.items()}
-    lines, unknowns = without_gauges([read_line(text, functions) for text in write], unknowns, named.values())
+    read = [read_line(text, functions) for text in write]
+    gauges = {name: axes for line in read for name, axes in _gauge_along_axes(line, unknowns).items()}
+    lines, unknowns = without_gauges(read, unknowns, named.values())
     declared = {*fields, *unknowns, *named, *CONSTANTS, *WORDS}
     guesses = parameters is None
     if parameters is None:
@@ -109,8 +118,9 @@ def read_system(
     definitions = _written_out(named)
     lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
     system = System(
-        dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), (), guesses
-    )
+        dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), (), guesses, gauges,
+        dict(means),
+    )  # fmt: skip
     fitting = _dimensions(system)
     _check_rates(system)
     _refuse_varying_powers(system)
@@ -131,8 +141,8 @@ def without_gauges(
     Raises:
         WrittenError: an `integ` elsewhere, or one such constant more than there are gauges.
     """
+    others = [line for line in lines if not _is_gauge(line, unknowns) and not _gauge_along_axes(line, unknowns)]
     gauges = [line for line in lines if _is_gauge(line, unknowns)]
-    others = [line for line in lines if line not in gauges]
     for part in (part for side in _sides(others) for part in side.calls("integ")):
         raise part.place.error("integ may be used in the gauge of an unknown alone, integ(p) = 0; mean(f) is a mean")
     if not gauges:
@@ -160,6 +170,14 @@ def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
         case Call("integ" | "mean", (Name(name),)), Number(value):
             return name in unknowns and value == 0
     return False
+
+
+def _gauge_along_axes(line: Line, unknowns: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+    """The unknown and the axes of a line `mean(w, x) = 0`; nothing of any other line."""
+    match line.left, line.right:
+        case Call("mean", (Name(name), Name(axis))), Number(value) if name in unknowns and value == 0:
+            return {name: (COORDINATES[axis],)} if axis in COORDINATES else {}
+    return {}
 
 
 # ---- names --------------------------------------------------------------------------------------------------------

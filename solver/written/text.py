@@ -17,7 +17,7 @@ from solver.written.obstacles import WORD, called, scalars, without_penalties
 from solver.written.parse import read_expression, read_line
 from solver.written.system import System, insert, read_system, refuse_no_name
 from solver.written.tree import Call, Contraction, Entry, Line, Name, Node, Number, Power, WrittenError
-from solver.written.vocabulary import Word, nearest
+from solver.written.vocabulary import COORDINATES, Word, nearest
 from solver.written.wall_lines import WallLine, apart, read_wall_lines, upward
 
 MOST_ARGUMENTS = 16  # of a function that takes any number
@@ -63,7 +63,8 @@ class Text:
         define: definitions of further names.
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         units: units of each field where they are known, and of each column whose units do not follow from them.
-        means: names of the fields whose mean is 0 and stays 0.
+        means: fields whose mean is 0 and stays 0, by name: 0 for the mean over the box, or an axis, `x`, `y` or `z`,
+            for the mean along it, at every place of the other axes.
         components: names of the components of fields, by field; made from the field's name where none are given.
         functions: the user's functions by name; each takes numbers at a point and returns one number. Or a sequence of
             names alone, of functions that are parameters of the equation.
@@ -138,8 +139,11 @@ class Text:
             if name not in known:
                 raise WrittenError(f"units of {name!r}{nearest(name, known)}")
         for name, value in self.means:
-            if not isinstance(value, str) and value != 0:
-                raise WrittenError(f"means: {value} of {name!r}, where 0 is needed; a constant may be part of the text")
+            if value not in (0, *COORDINATES):
+                raise WrittenError(
+                    f"means: {value!r} of {name!r}, where 0 is needed, or an axis, such as 'x', along which the mean "
+                    "is 0; a constant may be part of the text"
+                )
         listed = self.conserved.items() if isinstance(self.conserved, Mapping) else self.conserved
         object.__setattr__(self, "conserved", tuple((one, one) if isinstance(one, str) else one for one in listed))
         object.__setattr__(self, "spectra", tuple(self.spectra))
@@ -236,8 +240,9 @@ class Text:
             return self.without_obstacles.system
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(
-            self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words
-        )
+            self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words,
+            {name: axis for name, axis in self.means if axis},
+        )  # fmt: skip
 
     @property
     def penalised(self) -> str:

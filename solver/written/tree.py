@@ -106,6 +106,19 @@ class Name(Node):
 
 
 @dataclass(frozen=True)
+class Label(Node):
+    """The name of a function of the wavenumber, as `symbol` takes it first: no name of a field or a parameter.
+
+    Args:
+        function: its name.
+        arguments: number of its arguments: one, |k|, or one for each axis.
+    """
+
+    function: str
+    arguments: int
+
+
+@dataclass(frozen=True)
 class Sum(Node):
     """Terms that are added; a difference holds a `Negative`."""
 
@@ -165,6 +178,12 @@ class Call(Node):
 
     function: str
     arguments: tuple[Node, ...]
+
+    @property
+    def written(self) -> tuple[Node, ...]:
+        """The arguments as a text has them: `symbol(name, f)`, and `ramp` without its time."""
+        known = {"symbol": self.arguments[::-1], "ramp": self.arguments[:-1]}
+        return known.get(self.function, self.arguments)
 
 
 @dataclass(frozen=True)

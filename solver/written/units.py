@@ -147,6 +147,8 @@ def _called(function: str, arguments: tuple[Node, ...], of: list[Unit | None], w
         return _both(of[0], raised(TIME, Fraction(-1)))
     if function in ("dot", "cross", "outer"):
         return _both(of[0], of[1])
+    if function == "ramp":
+        return _alike(of[:2], wanted)
     if function in OF_LENGTH:
         return _both(of[0], raised(LENGTH, Fraction(OF_LENGTH[function])))
     if function == "fraclap":

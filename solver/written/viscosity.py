@@ -53,9 +53,16 @@ def viscosity_of(text: Text, dimensions: int) -> Viscosity | None:
     scalars = list(dict.fromkeys(s for own in held for s in own))
     if not scalars or any(key_of(s)[0] in reduced.system.complex_names for s in scalars):
         return None
-    symbols = linear_operator(reduced).between(reduced.scalars)
+    whole = linear_operator(reduced).between(reduced.scalars)
+    symbols = {pair: _without_own(symbol) for pair, symbol in whole.items()}
+    own = any(symbol.calls("symbol") for (row, _), symbol in whole.items() if row in scalars)  # which may damp
     damping = {s: _Damping.of(symbols.get((s, s), ZERO), dimensions) for s in scalars}
-    return _of_components(held, damping, _couples(symbols, scalars, dimensions))
+    return _of_components(held, damping, own or _couples(symbols, scalars, dimensions))
+
+
+def _without_own(symbol: Node) -> Node:
+    """A symbol without the terms that hold symbols of the user's."""
+    return plus(term for term in _terms(symbol) if not term.calls("symbol")) if symbol.calls("symbol") else symbol
 
 
 def _of_components(held: Sequence[Sequence[Node]], damping: dict[Node, _Damping], couples: bool) -> Viscosity | None:

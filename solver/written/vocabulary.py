@@ -39,6 +39,7 @@ DERIVATIVES = {
     "fraclap": Word("fraclap(f, s): (−∇²)^s f", 2, 2),
     "hyper": Word("hyper(f, nu, p): −ν(−∇²)^p f", 3, 3),
     "helmholtz": Word("helmholtz(f, a): g with (a − ∇²)g = f", 2, 2),
+    "symbol": Word("symbol(name, f): each mode of f times name(|k|), or name(kx, ky), a function of your own", 2, 2),
 }
 ALGEBRA = {
     "perp": Word("perp(f): (−f_y, f_x)"),
@@ -56,6 +57,7 @@ ALGEBRA = {
 POINTWISE = {
     **{name: Word(f"{name}(f)") for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs")},
     "where": Word("where(a < b, f, g)", 3, 3),
+    "ramp": Word("ramp(a, b, t0, t1): a until the time t0, b from t1 on, and linear between", 4, 4),
     "min": Word("min(f, g)", 1, 2),
     "max": Word("max(f, g)", 1, 2),
 }
@@ -73,7 +75,7 @@ REMARKS = {
     "lift": Word("lift(tau), of Dedalus: zero, since fields meet their conditions by themselves", 1, 2),
 }
 ALONG = ("mean", "lap", "inverse_lap")  # may name the axes that they act along
-OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean")  # act on each mode by itself, as derivatives do
+OPERATORS = ("lap", "inverse_lap", "fraclap", "helmholtz", "mean", "symbol")  # as derivatives, on each mode by itself
 WORDS = {**DERIVATIVES, **ALGEBRA, **POINTWISE, **REMARKS}
 
 

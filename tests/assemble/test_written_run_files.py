@@ -237,3 +237,14 @@ def test_functions_that_are_not_there(case, tmp_path, functions, message):
         (tmp_path / f"{name}.py").write_text("def f(u):\n    return u\n")
     with pytest.raises(ConfigError, match=message):
         read_run_file(case(functions=functions))
+
+
+def test_check_and_run_refuse_a_symbol_that_is_not_finite(case, tmp_path, monkeypatch, capsys):
+    (tmp_path / "own.py").write_text("def depth(k):\n    return 1 / k\n")
+    monkeypatch.chdir(tmp_path)
+    path = case(write=["dt(b) = -symbol(depth, b)"], fields={"b": "scalar"}, unknowns={}, energies={}, series={},
+                units={}, parameters={}, functions={"depth": "own.py:depth"})  # fmt: skip
+    for command in ("check", "run"):
+        given = [command, str(path), "initial={ name = 'noise' }", "time={ stepper = 'ifrk2', step = 0.1, end = 0.4 }"]
+        assert main(given) == 2
+        assert "symbol(depth, …) is not finite at k = 0" in capsys.readouterr().err

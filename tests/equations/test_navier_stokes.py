@@ -175,3 +175,20 @@ def test_wrong_parameters_are_refused(make_grid):
     with pytest.raises(ValueError, match="navier-stokes in 1 dimensions: 2 or 3"):
         NavierStokes(make_grid((16,), devices=1), viscosity=1.0)
     assert NavierStokes(make_grid((16, 16), devices=2, real=False), viscosity=1.0).grid.real
+
+
+@pytest.mark.slow
+def test_a_box_of_one_point_along_an_axis_holds_a_flow_of_three_components_in_a_plane(make_grid):
+    """The velocity in the plane is that of two dimensions, and the third component a scalar that it carries."""
+
+    def after(shape, devices):
+        equation = NavierStokes(make_grid(shape, devices=devices), viscosity=0.05)
+        start = sw.sample(lambda x, y, *z: flow(x, y)[: len(shape)], equation.grid)
+        state = sw.initial_state(equation, IFRK4(), start)
+        state = sw.integrate(equation, IFRK4(), state, step=0.02, steps=10)
+        return np.asarray(equation.to_physical(state.field)["velocity"])
+
+    def flow(x, y):
+        return jnp.sin(x) * jnp.cos(y) + jnp.cos(2 * y), jnp.sin(2 * x) - jnp.cos(x) * jnp.sin(y), jnp.sin(x + y)
+
+    np.testing.assert_allclose(after((16, 18, 1), 4)[:2, :, :, 0], after((16, 18), 1), rtol=0, atol=1e-13)

@@ -50,12 +50,15 @@ def complex_grid(make_grid):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rule", "fn"),
-    [("two-thirds", square), ("three-halves", square), ("one-half", square), ("one-half", cube)],
-    ids=lambda p: getattr(p, "__name__", p),
-)
-def test_a_rule_leaves_no_aliases(complex_grid, rule, fn):
-    assert error(complex_grid(rule), fn) < 1e-13
+    ("rule", "fn", "shape"),
+    [
+        ("two-thirds", square, SHAPE), ("three-halves", square, SHAPE), ("one-half", square, SHAPE),
+        ("one-half", cube, SHAPE), ("three-halves", square, (9, 11, 1)),
+    ],
+    ids=lambda p: getattr(p, "__name__", str(p)),
+)  # fmt: skip
+def test_a_rule_leaves_no_aliases(complex_grid, rule, fn, shape):
+    assert error(complex_grid(rule, shape), fn) < 1e-13
 
 
 @pytest.mark.slow

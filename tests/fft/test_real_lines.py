@@ -49,8 +49,6 @@ def test_points_of_half_of_the_modes(points, precision):
 @pytest.mark.parametrize("shape", [(12, 10), (8, 6, 12), (6, 8, 9)], ids=str)
 def test_no_inverse_fft_but_of_odd_lengths(shape, dealias):
     """Inverse FFTs cost more passes on GPUs (`estimate.program`): the last one, to real values, is none either."""
-    if dealias == "three-halves" and shape[-1] % 2:
-        pytest.skip("three-halves needs even sides")
     layout = Layout(shape, dealias)
     u_hat = jnp.zeros(layout.spectral_shape, complex)
     kinds = ffts(lambda v: inverse_local(v, layout, None), u_hat)

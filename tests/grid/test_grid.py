@@ -52,9 +52,18 @@ def test_the_smooth_filter_is_that_of_hou_and_li():
 
 
 def test_three_halves_counts_modes_and_forms_products_on_more_points():
-    layout = Layout((8, 12), "three-halves")
-    assert layout.points == (12, 18)
-    assert [layout.highest_mode(a) for a in (0, 1)] == [3, 5]
+    """3N/2 points of an even side, (3N − 1)/2 of an odd one: more than three times the highest mode."""
+    layout = Layout((8, 12, 15), "three-halves")
+    assert layout.points == (12, 18, 22)
+    assert [layout.highest_mode(a) for a in (0, 1, 2)] == [3, 5, 7]
+
+
+def test_an_axis_of_one_point_has_no_wavenumber(make_grid):
+    grid = make_grid((8, 1, 10), devices=1, lengths=(1.0, 0.1, 2.0))
+    assert grid.layout.retained == (5, 1, 4)
+    assert grid.varying_axes == (0, 2)
+    assert grid.k_max == 3 * np.pi  # not 0, of y
+    assert sw.diagnostics.shell_width(grid) == 2 * np.pi  # not that of y
 
 
 def test_padding_is_a_multiple_of_the_devices():
@@ -136,8 +145,8 @@ def test_bad_grids_are_refused():
         sw.Grid((8, 8, 8), lengths=[1.0, 2.0])
     with pytest.raises(ValueError, match="precision 'double'"):
         sw.Grid((8, 8, 8), precision="double")
-    with pytest.raises(ValueError, match="three-halves needs even sides"):
-        sw.Grid((8, 7), dealias="three-halves")
+    with pytest.raises(ValueError, match=r"shape \[1, 1\]: one to three sides are needed, one of 2 points or more"):
+        sw.Grid((1, 1))
     with pytest.raises(ValueError, match=r"distinct indices from 0 to 7"):
         sw.device_mesh([0, 0])
     with pytest.raises(ValueError, match="8 devices"):

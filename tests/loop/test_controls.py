@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
+from solver.config.sections import TimeSection
 from solver.equations import NavierStokes
 from solver.loop import BlowUp, advance, step_control
 from solver.steppers import CNAB2, IFRK2, IFRK3
@@ -284,3 +286,29 @@ def test_an_end_before_the_state_is_refused(noise, control, tmp_path):
 def test_integrate_refuses_what_does_not_go_together(noise, given, message):
     with pytest.raises(ValueError, match=message):
         sw.integrate(*start(noise, IFRK2()), **given)
+
+
+@pytest.mark.slow
+def test_a_tolerance_of_fluctuations_does_not_count_a_large_mean(make_grid):
+    """Diffusion outside of L moves no mean: with a mean or without, steps are the same."""
+    equation = sw.write("dt(u) = explicit(lap(u))", {"u": "scalar"})(make_grid((16,), devices=1))
+    stepper, wave = IFRK3(), jnp.sin(2 * equation.grid.coordinates()[0])[None]
+
+    def next_step(mean, **options):
+        control = sw.MeetTolerance(1e-6, **options)
+        begun = sw.initial_state(equation, stepper, wave + mean)
+        *_, state = sw.evolve(equation, stepper, begun, end=0.3, control=control)
+        return float(state.control["MeetTolerance"]["next"])
+
+    plain = next_step(0.0)
+    np.testing.assert_allclose(next_step(100.0, of_fluctuations=True), plain, rtol=1e-6)
+    assert next_step(100.0) > 1.5 * plain
+
+
+def test_what_fluctuations_need_is_said(make_grid):
+    grid = make_grid((8, 8), devices=1, walls="y")
+    equation = sw.write("dt(u) = lap(u)", {"u": "scalar"})(grid, walls={"u": sw.walls.Value()})
+    with refused_in_one_line("of_fluctuations between walls: a periodic box is needed"):
+        sw.MeetTolerance(1e-3, of_fluctuations=True).check_rate(equation)
+    with pytest.raises(ValueError, match=r"time.of_fluctuations = true needs time.tolerance"):
+        TimeSection(stepper="etdrk4", end=1.0, cfl=0.5, of_fluctuations=True)

@@ -131,6 +131,7 @@ def test_stratified_and_turning_flow_are_cut_upright(flow, tmp_path):
     assert suiting_plane(turning) == "xz"
     assert plane_of(turning, View()).axes == ("x", "z")
     assert plane_of(turning, View(plane="yz")).axes == ("y", "z")
+    assert suiting_plane(replace(turning, axes={**turning.axes, "x": turning.axes["x"][:1]})) == "yz"
 
 
 def test_an_unknown_field_is_one_line_with_those_that_are_there(flow, tmp_path, capsys):

@@ -58,7 +58,7 @@ def system_of(table):
         return System(
             box, [lines] if isinstance(lines, str) else lines, section["fields"], section.get("parameters", {}),
             section.get("unknowns", {}), section.get("define", {}), section.get("functions"),
-            section.get("energies"), section.get("series"), tuple(section.get("means", {})), bodies,
+            section.get("energies"), section.get("series"), section.get("means", {}), bodies,
         )  # fmt: skip
     entry, numbers = entry_of(section, d)
     if name == "advection-diffusion" and section.get("cell_speed"):

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 
 import numpy as np
 
 from .steppers import Linear
 from .text import Expressions
 from .values import Place, Unsolved, Value
+
+GAUGE = re.compile(r"(integ|mean)\(\w+(, *[xyz])?\) *= *0")  # what nothing determines is zero without them, too
 
 
 def components(name, rank, d):
@@ -40,14 +43,16 @@ class System:
         box: the box.
         lines, fields, unknowns, define, functions, energies, series: as in a run file.
         numbers: parameters by name: numbers or lists.
-        no_mean: names of fields whose mean is zero.
+        no_mean: fields whose mean is zero: names, or the axis along which it is, by name.
     """
 
     def __init__(self, box, lines, fields, numbers, unknowns=(), define=(), functions=None, energies=None, series=None,
                  no_mean=(), bodies=None):  # fmt: skip
-        self.box, self.lines, self.fields, self.numbers = box, list(lines), dict(fields), dict(numbers)
+        self.box, self.fields, self.numbers = box, dict(fields), dict(numbers)
+        self.lines = [line for line in lines if not GAUGE.fullmatch(line.strip())]
         self.unknowns, self.define, self.functions = dict(unknowns), dict(define), functions
-        self.series, self.no_mean, self.bodies = dict(series or {}), no_mean, bodies
+        self.series, self.bodies = dict(series or {}), bodies
+        self.no_mean = dict.fromkeys(no_mean, 0) | (no_mean if isinstance(no_mean, dict) else {})
         d = box.dimensions
         self.parts = {name: components(name, rank, d) for name, rank in self.fields.items()}
         self.parts_of_unknowns = {name: components(name, rank, d) for name, rank in self.unknowns.items()}
@@ -117,7 +122,7 @@ class System:
         wanted = list(dict.fromkeys(name for row in rows for (_, kind, name) in row.linear if kind == "unknown"))
         names = {name for name, parts in self.parts_of_unknowns.items() if set(parts.values()) & set(wanted)}
         whole = {part for name in names for part in self.parts_of_unknowns[name].values()}
-        if not wanted or len(rows) != len(wanted) or whole != set(wanted) or any("integ(" in line for line in lines):
+        if not wanted or len(rows) != len(wanted) or whole != set(wanted):
             return False
         inverse = self._inverse(lines, rows, [("unknown", name) for name in wanted])
         for name in names:
@@ -141,8 +146,8 @@ class System:
             solenoidal: names of fields whose divergence stays zero without a line that says so.
         """
         found = self.expressions(self.place([np.zeros(self.box.points, complex)] * len(self.names), 0.0))
-        lines = [line for line in found.open_lines if "integ(" not in line]
-        rows = [value for line in [*lines, *(f"div({n}) = 0" for n in solenoidal)] for value in self._line(found, line)]
+        lines = [*found.open_lines, *(f"div({n}) = 0" for n in solenoidal)]
+        rows = [value for line in lines for value in self._line(found, line)]
         rows = [row for row in rows if row.linear and all(kind == "field" for _, kind, _n in row.linear)]
         if rows:
             matrix = _matrix(rows, [("field", name) for name in self.names], self.box)
@@ -179,7 +184,7 @@ class System:
     def _constrains(self, line, values, left):
         """Whether a line without dt constrains fields alone, as div(u) = 0 does."""
         kinds = {(kind, name) for v in values for (_, kind, name) in v.linear}
-        return "integ(" not in line and not any(kind == "unknown" for kind, _ in kinds) and bool(kinds) and bool(left)
+        return not any(kind == "unknown" for kind, _ in kinds) and bool(kinds) and bool(left)
 
     def _independent(self, line, values):
         d = self.box.dimensions
@@ -230,8 +235,9 @@ class System:
     def without_means(self, fields):
         fields = np.array(fields)
         for i, part in enumerate(self.names):
-            if part.split(".")[0] in self.no_mean:
-                fields[i] = np.where(self.box.mean_mode, 0, fields[i])
+            axis = self.no_mean.get(part.split(".")[0])
+            if axis is not None:
+                fields[i] = np.where(self.box.n["xyz".index(axis)] == 0 if axis else self.box.mean_mode, 0, fields[i])
         return fields
 
     def energy(self, text, fields, t=0.0):

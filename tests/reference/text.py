@@ -11,7 +11,8 @@ import numpy as np
 
 from .values import Value
 
-ELEMENTWISE = {"sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh}
+ELEMENTWISE = {"sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh,
+               "abs": np.abs}  # fmt: skip
 COMPARE = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
            ast.Eq: operator.eq, ast.NotEq: operator.ne}  # fmt: skip
 AXES = {"x": 0, "y": 1, "z": 2}
@@ -133,6 +134,8 @@ class Expressions:
         if name in self.functions:
             values = [self.node(a)[()] for a in arguments]
             return array(values[0].each(self.functions[name], *values[1:]))
+        if name in ("dx", "dy", "dz"):
+            return self.along(self.node(arguments[0]), AXES[name[1]])
         if name == "cause":
             return each(lambda a: a.named(arguments[0].id), self.node(arguments[1]))
         if name == "where":
@@ -149,18 +152,11 @@ class Expressions:
         pick = lambda a, b: holds.each(np.where, a, b)  # noqa: E731
         return each(pick, self.node(yes), self.node(no))
 
-    def extremum(self, arguments, of_two):
-        values = [self.node(a)[()] for a in arguments]
-        return array(values[0].each(of_two, values[1]))
+    def _max(self, a, b):
+        return array(self.node(a)[()].each(np.maximum, self.node(b)[()]))
 
-    def _max(self, *arguments):
-        return self.extremum(arguments, np.maximum)
-
-    def _min(self, *arguments):
-        return self.extremum(arguments, np.minimum)
-
-    def _abs(self, of):
-        return each(lambda a: a.each(np.abs), self.node(of))
+    def _min(self, a, b):
+        return array(self.node(a)[()].each(np.minimum, self.node(b)[()]))
 
     def _conj(self, of):
         return each(lambda a: a if a.real else a.each(np.conj), self.node(of))
@@ -174,9 +170,6 @@ class Expressions:
     def _explicit(self, of):
         return each(lambda a: a.explicit(), self.node(of))
 
-    def _integ(self, of):
-        return self._mean(of)
-
     def axes(self, nodes):
         return [AXES[n.id] for n in nodes] or list(range(self.d))
 
@@ -187,14 +180,15 @@ class Expressions:
     def along(self, of, axis):
         return each(lambda a: a.operated(1j * self.box.k[axis]), of)
 
-    def _dx(self, of):
-        return self.along(self.node(of), 0)
+    def _ramp(self, *arguments):
+        a, b, start, end = (self.node(n)[()].number for n in arguments)
+        share = np.clip((self.place.t - start) / (end - start), 0, 1)
+        return array(self.place.constant(a + (b - a) * share, timed=True))
 
-    def _dy(self, of):
-        return self.along(self.node(of), 1)
-
-    def _dz(self, of):
-        return self.along(self.node(of), 2)
+    def _symbol(self, name, of):
+        function = self.functions[name.id]
+        symbol = function(*(self.box.k if function.__code__.co_argcount > 1 else [np.sqrt(self.box.k2)]))
+        return each(lambda a: a.operated(symbol), self.node(of))
 
     def _grad(self, of):
         """∂_i f: the derivative's index first."""

@@ -288,6 +288,9 @@ class BoxModes(Modes):
     def mean(self, axes):
         return self.box.multiplier("mean", *("xyz"[axis] for axis in axes))
 
+    def own(self, label):
+        raise NotImplementedError(label)
+
     def number(self, name, index):
         return self.values[name][index] if index else self.values[name]
 

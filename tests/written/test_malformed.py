@@ -73,6 +73,8 @@ def refused(text, start, message, *, rest=(REST,), fields=FLOW, **more):
         ("dt(u) = open(u)", "open", "no operator or function 'open'"),
         ("dt(u) = 9**9**9*u", "9**9*u", "an exponent is a number or a parameter"),
         ("dt(u) = (nu**999)*u", "999", "an exponent of 999: 64 at most"),
+        ("dt(u) = ramp(1, 2)*u", "ramp(1, 2)", "ramp with 2 arguments: ramp(a, b, t0, t1)"),
+        ("dt(b) = b*ramp(u, 1, 0, 1)", "u", "an argument of ramp is a vector: a scalar is needed"),
         # names
         ("dt(u) = -(1 + lap)**2*u", "lap", "unknown name 'lap': lap(f), or lap(f, x, y) along these axes is needed"),
         ("dt(u) = du/nu", "du", "unknown name 'du'; the derivative in time is dt(u)"),

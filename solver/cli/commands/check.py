@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     target = _target(options, devices) if has_target else None
     run = assemble.abstract_assembly(config, devices)
     estimate = make_estimate(run.equation, run.stepper, assemble.dry_run(config, devices))
+    _check_modes(run)
     if target is None:
         more = memory_lines(estimate, devices, _analysis(run))
     else:
@@ -79,6 +80,16 @@ def _notes(config: Config, devices: int, has_target: bool) -> list[str]:
 
         notes.append(f"# data set:     {data_set_of(config, Path(config.directory)).summary}")
     return notes
+
+
+def _check_modes(run: assemble.Assembly) -> None:
+    """Refuse an equation whose faults at the modes of its grid a run would refuse at its start."""
+    from solver.dynamics.faults import refuse_faults_of_few_modes
+
+    try:
+        refuse_faults_of_few_modes(run.equation)
+    except ValueError as error:
+        raise ConfigError(f"equation: {error}") from None
 
 
 def _warnings(run: assemble.Assembly) -> list[str]:
