@@ -187,13 +187,16 @@ def _snapshots(into: Path, section: Table, course: Any, bound: float) -> None:
     numbers = due(section, course)
     for number, path in zip(numbers, _files(into / "snapshots", numbers), strict=True):
         with h5py.File(path) as file:
-            fields = _components(course, number)
-            largest = max((np.abs(u).max() for u in fields.values()), default=0.0)  # they round one another
-            for name, u in fields.items():
+            for name, u in _components(course, number).items():
                 found = file[name][()]
                 found = found[None] if found.ndim == course.system.box.dimensions else np.moveaxis(found, -1, 0)
-                size = max(1e-6 * largest, *(np.abs(u).max() for u in (u, course.values(0)[name])))
-                _near(f"{path.name}: {name}", found, u, bound, size)
+                _near(f"{path.name}: {name}", found, u, bound, _size(course, number, name))
+
+
+def _size(course: Any, number: int, name: str) -> float:
+    """What the error of a field is measured by: the largest it is or was, but no less than fields round one another."""
+    largest = max((np.abs(u).max() for u in _components(course, number).values()), default=0.0)
+    return max(1e-6 * largest, *(np.abs(course.values(n)[name]).max() for n in (number, 0)))
 
 
 def _slices(into: Path, section: Table, course: Any, bound: float) -> None:
@@ -210,8 +213,7 @@ def _slices(into: Path, section: Table, course: Any, bound: float) -> None:
                 found = np.asarray(file[f"{name}_{'xyz'[axis]}{index}"][()])
                 found = found.reshape(*found.shape[: box.dimensions - 1], -1)
                 wanted = np.moveaxis(np.take(u, index, axis + 1), 0, -1)
-                size = max(np.abs(u).max() for u in (u, course.values(0)[name]))
-                _near(f"slices/{path.name}: {name}", found, wanted, bound, size)
+                _near(f"slices/{path.name}: {name}", found, wanted, bound, _size(course, number, name))
 
 
 def _statistics(into: Path, section: Table, course: Any, bound: float, outputs: Table) -> None:
