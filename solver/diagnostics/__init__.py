@@ -1,5 +1,6 @@
 """Pure functions of fields: means, spectra, transfers, statistics, extremes; see docs/diagnostics.md."""
 
+from solver.diagnostics.binned_spectra import Bins as Bins, binned_spectrum as binned_spectrum
 from solver.diagnostics.extremes import largest as largest, smallest as smallest
 from solver.diagnostics.gradients import (
     dissipation_rate as dissipation_rate,

@@ -1,4 +1,5 @@
 # made by solver.assemble.make_index
+from solver.outputs.binned_spectra import BinnedSpectra as BinnedSpectra
 from solver.outputs.checkpoints import Checkpoints as Checkpoints
 from solver.outputs.correlations import Correlations as Correlations
 from solver.outputs.cospectra import Cospectra as Cospectra

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fields import CASES, dense, random_vector
-from helpers import on_devices
+from helpers import on_devices, refused_in_one_line
 
 import solver as sw
 from solver import diagnostics
@@ -13,6 +13,35 @@ from solver import diagnostics
 
 def binned(values, index, count):
     return np.bincount(index.ravel().astype(int), values.ravel(), minlength=count)[:count]
+
+
+@pytest.mark.parametrize("options", [{}, {"width": 1.7}, {"per_decade": 7}], ids=str)
+def test_spectra_in_chosen_bins(make_grid, options):
+    """In a long box, of shells as wide as the largest 2π/L: bins of the smallest, of a width, of log |k|."""
+    grid = make_grid((12, 10), devices=2, lengths=(6.0, 2.0))
+    u = np.random.default_rng(0).standard_normal((2, 12, 10))
+    bins = diagnostics.Bins(**options)
+    computed = on_devices(
+        lambda v: diagnostics.binned_spectrum(v, grid, bins), sw.fft.Transform(grid).forward(jnp.asarray(u))
+    )
+    hats, k = dense(u, grid.lengths)
+    kept = (np.abs(k[0]) <= 3.01 * np.pi / 3) & (np.abs(k[1]) <= 3.01 * np.pi) & (k[0] ** 2 + k[1] ** 2 > 0)
+    k = np.sqrt(k[0] ** 2 + k[1] ** 2)
+    centres = bins.centres(grid)
+    edges = np.sqrt(centres[1:] * centres[:-1]) if "per_decade" in options else (centres[1:] + centres[:-1]) / 2
+    index = np.searchsorted(edges * (1 - 1e-12), k, side="right")
+    energy = 0.5 * np.sum(np.abs(hats) ** 2, axis=0) * kept
+    np.testing.assert_allclose(computed, binned(energy, index, len(centres)), atol=1e-15)
+    assert centres[0] == (0 if "per_decade" not in options else pytest.approx(np.pi / 3))
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"width": 0.0}, "width = 0: a positive number"), ({"per_decade": 0}, "per_decade = 0: one or more"),
+    ({"width": 1.0, "per_decade": 3}, "width = 1 and per_decade = 3: one of them is needed"),
+])  # fmt: skip
+def test_bins_that_are_none(given, message):
+    with refused_in_one_line(message):
+        diagnostics.Bins(**given)
 
 
 @pytest.mark.slow

@@ -106,6 +106,7 @@ TABLES = {
     "structure-functions": "orders = [2, 3]\nseparations = [1, 3]\n",
     "points": "at = [[0.1, 0.2, 0.3]]\n",
     "plane-spectra": 'direction = "x"\n',
+    "binned-spectra": "per_decade = 8\n",
     "cospectra": 'pairs = [["velocity_x", "velocity_z"]]\n',
 }
 
@@ -149,6 +150,7 @@ def test_a_flow_leaves_every_file(tmp_path):
     energy = sum(lines[f"velocity_{i}_z"][:].sum(axis=1) for i in "xyz")
     np.testing.assert_allclose(energy, scales["energy"], rtol=1e-12)
     np.testing.assert_allclose(files["plane-spectra"]["velocity"][:].sum(axis=(1, 2)), energy, rtol=1e-12)
+    np.testing.assert_allclose(files["binned-spectra"]["velocity"][:].sum(axis=1), energy, rtol=1e-12)
     moments = files["structure-functions"]
     assert moments["longitudinal"].shape == (3, 2, 2)
     correlation, r = files["correlations"], np.rint(moments["r"][:] / (2 * np.pi / 10)).astype(int)
@@ -275,6 +277,7 @@ def test_the_vorticity_of_a_magnetised_column_is_its_own(make_grid):
 # all-to-alls of one row: one for each inverse transform, two for N; along x, which is split, one for each separation
 EXCHANGES = {
     "correlations": 0,
+    "binned-spectra": 0,
     "cospectra": 0,
     "domain-length": 0,
     "elsasser": 2,

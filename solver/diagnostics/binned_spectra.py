@@ -1,0 +1,84 @@
+"""Spectra in bins of a chosen width of |k|, or of equal width of log |k|: for long boxes, whose shells are wide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from solver.diagnostics.sums import nearest_shell, sum_by_index
+from solver.grid import Grid
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of |k|, without the mean k = 0. The first contains the smallest |k| of the grid.
+
+    Args:
+        width: width of each bin [1/length], with the centres 0, Δ, 2Δ, …; the smallest 2π/L of the axes if None.
+        per_decade: instead: bins for each factor of ten of |k|, with the centres k_1, k_1 10^(1/n), …, k_1 the smallest
+            |k| of the grid.
+
+    Raises:
+        ValueError: a width or a number that is not positive, or both.
+    """
+
+    width: float | None = None
+    per_decade: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.width is not None and self.per_decade is not None:
+            raise ValueError(f"width = {self.width:g} and per_decade = {self.per_decade}: one of them is needed")
+        if self.width is not None and not (self.width > 0 and math.isfinite(self.width)):
+            raise ValueError(f"width = {self.width:g}: a positive number is needed")
+        if self.per_decade is not None and self.per_decade < 1:
+            raise ValueError(f"per_decade = {self.per_decade}: one or more is needed")
+
+    def centres(self, grid: Grid) -> np.ndarray:
+        """Centres of the bins [1/length], up to the largest |k| of the grid."""
+        smallest, largest = self._smallest(grid), grid.k_corner
+        if self.per_decade is None:
+            width = self._width(grid)
+            return np.arange(int(largest / width + 0.5 + 1e-9) + 1) * width
+        count = int(self.per_decade * math.log10(largest / smallest) + 0.5 + 1e-9) + 1
+        return smallest * 10 ** (np.arange(count) / self.per_decade)
+
+    def index(self, grid: Grid) -> Array:
+        """The bin of each stored mode; a number that no bin has for k = 0."""
+
+        def fill() -> Array:
+            k = jnp.sqrt(sum(k * k for k in map(jnp.asarray, grid.wavenumbers())))
+            if self.per_decade is None:
+                place = k / self._width(grid)
+            else:
+                place = self.per_decade * jnp.log10(jnp.where(k > 0, k, 1) / self._smallest(grid))
+            return jnp.where(k > 0, jnp.minimum(nearest_shell(place, grid), last), last + 1)
+
+        last = len(self.centres(grid)) - 1
+        return grid.on_modes(fill)
+
+    def _width(self, grid: Grid) -> float:
+        return self._smallest(grid) if self.width is None else self.width
+
+    def _smallest(self, grid: Grid) -> float:
+        return min(grid.fundamental[axis] for axis in grid.varying_axes)
+
+
+def binned_spectrum(u_hat: Complex[Array, ...], grid: Grid, bins: Bins) -> Float[Array, bins]:
+    """E(k) = ½ Σ |û|² over the modes in each bin of |k|, but for k = 0; not divided by the bin's width.
+
+    The sum of all bins is ½⟨|u − ⟨u⟩|²⟩. Narrow bins of small |k| may hold no mode. Leading axes are summed.
+
+    Args:
+        u_hat: coefficients `(…, *grid.spectral_shape)` [u], any sharding.
+        grid: the grid of the coefficients.
+        bins: the bins.
+
+    Returns:
+        One value [u²] per entry of `bins.centres(grid)`, on every device. One all-reduce of the bins.
+    """
+    energy = 0.5 * (u_hat.real**2 + u_hat.imag**2).reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()
+    return sum_by_index(energy, bins.index(grid), len(bins.centres(grid)), grid)
