@@ -49,6 +49,7 @@ MORE = {
     "couette": ("velocity", "x"),
     "inclined-layer": ("T", None),
     "internal-heating": ("T", None),
+    "kadomtsev-petviashvili": ("u", None),
     "magnetoconvection": ("T", None),
     "oscillating-walls": ("u", "x"),
     "salt-fingers": ("S", None),
@@ -166,7 +167,7 @@ def _section(entry: Entry) -> str:
     numbers = {key: value for key, value in entry.table["equation"].items() if key != "name"}
     formula = None if entry.name in MORE else _formula(entry.equation)
     if entry.equation == "written":
-        formula, numbers = "\n".join(numbers["write"]), numbers["parameters"]
+        formula, numbers = "\n".join(numbers["write"]), numbers.get("parameters", {})
     parameters = ", ".join(f"`{key} = {value}`" for key, value in numbers.items())
     lines = [
         f"## {entry.name}\n",
