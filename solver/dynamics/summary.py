@@ -73,12 +73,18 @@ def _acting(equation: Any) -> list[tuple[str, str]]:
 
 
 def _of_one_line(value: Any) -> str:
-    """A value by its class and its numbers."""
+    """A value by its class and by what was given, without defaults."""
     if not dataclasses.is_dataclass(value):
         return str(value)
-    given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.repr}
-    numbers = ", ".join(f"{name}={_said(one)}" for name, one in given.items() if one is not None)
-    return f"{type(value).__name__}({numbers})"
+    given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if _is_given(value, field)}
+    return f"{type(value).__name__}({', '.join(f'{name}={_said(one)}' for name, one in given.items())})"
+
+
+def _is_given(value: Any, field: Any) -> bool:
+    """True if an attribute that is printed differs from its default."""
+    own = getattr(value, field.name)
+    is_plain = own is None or isinstance(own, int | float | str | tuple)
+    return field.repr and not (is_plain and own in (field.default, None, ()))
 
 
 def _said(value: Any) -> str:
