@@ -105,7 +105,7 @@ def test_gradients_by_a_wall_and_by_starts():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [4, 8])
+@pytest.mark.parametrize("order", [4, pytest.param(8, marks=pytest.mark.thorough)])
 def test_values_and_slopes_converge_at_the_order_of_the_spline(order):
     """Against the sum of modes, on the points of two grids."""
     errors = []
@@ -262,6 +262,7 @@ record = ["velocity", "acceleration", "temperature"]
 )
 
 
+@pytest.mark.thorough  # test_runs.py resumes one in a periodic box
 @pytest.mark.slow
 def test_a_run_between_walls_is_resumed_to_the_bit(tmp_path):
     """Recorded velocities are the rates of positions, and accelerations those of velocities."""
