@@ -108,12 +108,13 @@ def dots_in(snapshot: Snapshot, axes: tuple[str, ...], across: float | None) -> 
 def _in_box(x: np.ndarray, snapshot: Snapshot, axis: str) -> np.ndarray:
     """Positions along an axis, of a periodic one put back into the box."""
     points = snapshot.axes[axis]
-    return x if axis in snapshot.bounded else points[0] + np.mod(x - points[0], _length(points))
+    is_open = axis in snapshot.bounded or len(points) == 1  # where all particles are seen
+    return x if is_open else points[0] + np.mod(x - points[0], _length(points))
 
 
 def _spacing(points: np.ndarray) -> float:
-    """Mean distance of neighbouring points."""
-    return float(points[-1] - points[0]) / (len(points) - 1)
+    """Mean distance of neighbouring points; infinite of a single one."""
+    return float(points[-1] - points[0]) / (len(points) - 1) if len(points) > 1 else np.inf
 
 
 def _length(points: np.ndarray) -> float:

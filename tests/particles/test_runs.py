@@ -145,6 +145,8 @@ def test_particles_near_a_plane_are_drawn_in_three_dimensions(monkeypatch, tmp_p
     assert particle_figures.dots_in(Snapshot(snapshot.path, step=4, **given), ("x", "y"), 0.0) == {}
     means = Snapshot(snapshot.path, step=5, window={"since": 0.0}, **given)
     assert particle_figures.dots_in(means, ("x", "y"), 0.0) == {}
+    flat = Snapshot(snapshot.path, step=5, **{**given, "axes": {**axes, "z": np.zeros(1)}})
+    assert particle_figures.dots_in(flat, ("x", "y"), 0.0)["dust"].shape == (2, 4)  # all are in a box of one plane
 
 
 def test_between_walls_heights_are_drawn_and_written_as_they_are(monkeypatch, tmp_path):
