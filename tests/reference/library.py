@@ -99,9 +99,10 @@ TABLE = {
         defaults={"antidiffusivity": 1.0, "hyperdiffusivity": 1.0, "steepening": 1.0, "damping": 0.0},
     ),
     "nonlinear-schroedinger": entry(
-        "dt(wavefunction) = 0.5j*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
+        "dt(wavefunction) = 0.5j*hbar_over_mass*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
         " - cause(damping, damping*wavefunction)",
-        {"wavefunction": "wavefunction"}, defaults={"coupling": 1.0, "damping": 0.0}, energies={},
+        {"wavefunction": "wavefunction"}, energies={},
+        defaults={"coupling": 1.0, "damping": 0.0, "hbar_over_mass": 1.0},
     ),
     "phase-field-crystal": scalar(
         "dt(psi) = lap(pattern_wavenumber**2*w + lap(w) - undercooling*psi + psi**3)", name="psi",
