@@ -13,7 +13,8 @@ from jaxtyping import Array
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
-from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
+from solver.dynamics.splittable import Splittable
+from solver.equations.schroedinger import SNAPSHOT_UNITS, density, psi_and_density
 from solver.spaces.field import Field
 from solver.written import Text
 
@@ -43,14 +44,14 @@ def _text(dimensions: int, is_damped: bool) -> Text:
     )
 
 
-class NonlinearSchroedinger(Equation):
+class NonlinearSchroedinger(Splittable, Equation):
     """The nonlinear Schrödinger equation, on a periodic box: envelopes of waves in optics, plasmas and deep water.
 
     Dispersion and damping are the linear part; the rest costs 1 inverse and 1 forward complex transform per right-hand
     side. The product is cubic: `dealias = "one-half"` keeps it free of aliasing, and then the mass ⟨|ψ|²⟩, the momentum
     ⟨Im ψ*∇ψ⟩ and the energy ½(ħ/m)²⟨|∇ψ|²⟩ − ½(ħ/m)g⟨|ψ|⁴⟩ are conserved but for the error of the steps, without
-    damping. `gross-pitaevskii` solves the undamped equation with −g, in a trap too, by a splitting that keeps the mass
-    to round-off.
+    damping. `strang` and `yoshida4` solve it without damping, with dealias `none`: they keep the mass to round-off and
+    cost one transform each way for each Strang step. `gross-pitaevskii` is the equation with −g, in a trap too.
 
     Good values: g = 1 (focusing: bright solitons) or g = −1 (defocusing), ⟨|ψ|²⟩ of order one, and a box of 20 to 100
     healing lengths (ħ/(m|g|⟨|ψ|²⟩))^½; steps of 0.01 with `etdrk4`.
@@ -93,6 +94,20 @@ class NonlinearSchroedinger(Equation):
             hbar_over_mass=self.hbar_over_mass,
             self_focusing=self.coupling,
         )
+
+    def potential(self, psi: Array) -> Array:
+        """−g|ψ|² at the points. No communication."""
+        return -self.coupling * density(psi)
+
+    @property
+    def why_not_split(self) -> str:
+        """Reason why a splitting would not keep the mass, or would leave out what acts on the wave."""
+        if self.grid.dealias != "none":
+            return f"dealias {self.grid.dealias!r} would lose mass; dealias 'none' is needed"
+        if self.damping is not None:
+            return "damping changes the mass; an equation without it is needed"
+        acting = [name for name in ("forcing", "bodies", "particles", "companions") if getattr(self, name)]
+        return f"{acting[0]} would not act; an equation without is needed" if acting else ""
 
     def _virial(self, columns: dict[str, Array]) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K + d E_int = 0, for an attractive interaction."""

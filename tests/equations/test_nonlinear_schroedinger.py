@@ -68,11 +68,21 @@ def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
     assert equation.conserved(state.field) == {}
 
 
-def test_no_unitary_splitting_takes_a_damped_equation(make_grid):
-    equation = NonlinearSchroedinger(make_grid((16,), devices=1), damping=0.1)
+@pytest.mark.parametrize(
+    ("dealias", "given", "message"),
+    [
+        ("none", {"damping": 0.1}, "damping changes the mass"),
+        ("two-thirds", {}, "dealias 'two-thirds' would lose mass; dealias 'none' is needed"),
+        ("none", {"forcing": sw.forcing.WhiteNoise(0.1)}, "forcing would not act"),
+    ],
+    ids=["damped", "dealiased", "forced"],
+)
+def test_no_unitary_splitting_takes_what_it_would_not_keep(make_grid, dealias, given, message):
+    equation = NonlinearSchroedinger(make_grid((16,), devices=1, dealias=dealias), **given)
     assert "strang" not in fitting(equation)
-    with pytest.raises(TypeError, match=r"stepper strang needs an equation of the form SplitEquation; .* can step it"):
+    with pytest.raises(TypeError, match=f"stepper strang with nonlinear-schroedinger: {message}.*; or .*etdrk4"):
         Strang().check(equation)
+    assert "strang" in fitting(NonlinearSchroedinger(make_grid((16,), devices=1, dealias="none")))
 
 
 def test_cost_of_a_right_hand_side(make_grid):
