@@ -107,6 +107,7 @@ class Report:
             sum of the invariants, which add up to the fields. No communication. Raises ValueError if the equation has
             no such parts with these parameters or on this grid. None for an equation without such parts.
         hbar_over_mass: ħ/m of a Schrödinger equation, ψ_t = ½i(ħ/m)∇²ψ + …; None for other equations.
+        chemical_potential: µ that a Schrödinger equation subtracts from its potential; None where it subtracts none.
         self_focusing: g of the term i g|ψ|²ψ of a Schrödinger equation, positive where waves focus themselves; else
             None.
         self_gravity: g of ∇²Φ = g (|ψ|² − ⟨|ψ|²⟩), where Φ/(ħ/m) is the potential of a Schrödinger equation; None
@@ -136,6 +137,7 @@ class Report:
     virial: Callable[[Fields], dict[str, tuple[float, Array]]] | None = None
     parts: Callable[[Fields], dict[str, Fields]] | None = None
     hbar_over_mass: Any = None
+    chemical_potential: Any = None
     self_focusing: Any = None
     self_gravity: Any = None
     bodies: BodiesReport | None = None

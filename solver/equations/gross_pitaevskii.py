@@ -72,7 +72,8 @@ class GrossPitaevskii(SchroedingerEquation):
             raise ValueError(f"trap {self.trap}: {self.grid.dimensions} frequencies are needed, one per axis")
 
     def reported(self, report: Report) -> Report:
-        return replace(super().reported(report), self_focusing=-self.coupling)
+        own = {"self_focusing": -self.coupling, "chemical_potential": self.chemical_potential}
+        return replace(super().reported(report), **own)
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
