@@ -63,6 +63,7 @@ SHORTER = {
 }
 FIELD = {
     "boussinesq": "buoyancy",
+    "coupled-gross-pitaevskii": "density_psi_1",
     "gray-scott": "v",
     "hall-mhd": "current",
     "mhd": "current",

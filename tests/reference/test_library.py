@@ -24,6 +24,8 @@ GIVEN = {
     "hasegawa-wakatani": {"modified": True, "viscosity": 0.01, "diffusivity": 0.02},
     "hasegawa-mima": {"viscosity": 0.01, "density_gradient": 0.4},
     "nonlinear-schroedinger": {"coupling": -0.7, "damping": 0.1, "hbar_over_mass": 0.8},
+    "coupled-gross-pitaevskii": {"coupling_11": 0.7, "coupling_22": -0.5, "coupling_12": 1.1, "hbar_over_mass_1": 0.9,
+                                 "hbar_over_mass_2": 1.4},
     "klein-gordon": {"coupling": 0.5},
     "gross-pitaevskii": {"coupling": 0.7, "trap": [0.3, 0.2], "chemical_potential": 0.4, "hbar_over_mass": 1.3},
     "schroedinger-poisson": {"coupling": 1.4, "hbar_over_mass": 0.6},
