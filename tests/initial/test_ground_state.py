@@ -154,6 +154,7 @@ def test_what_cannot_be_reached_is_refused(make_grid, make, message):
         make(make_grid((32, 32), devices=2, lengths=12.0, real=False, dealias="none"))
 
 
+@pytest.mark.thorough
 def test_under_jit_what_is_not_reached_is_not_a_number(make_grid):
     grid = make_grid((16,), devices=1, lengths=10.0, real=False, dealias="none")
     equation = GrossPitaevskii(grid, 1.0, trap=(1.0,))

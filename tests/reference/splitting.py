@@ -9,6 +9,8 @@ STEPS = {"strang": (1.0,), "yoshida4": (W, 1 - 2 * W, W)}
 class Wavefunction:
     """i ψ_t = −½α∇²ψ + V ψ, V = ½ Σ Ω_i² (x_i − L_i/2)²/α + g|ψ|² − μ, or α∇²V = g (|ψ|² − its mean), α = ħ/m.
 
+    Steps are kick, drift, kick; of `nonlinear-schroedinger`, whose g has the other sign, drift, kick, drift.
+
     Args:
         box: all modes are kept.
         section: `[equation]`.
@@ -19,6 +21,8 @@ class Wavefunction:
         self.fields = {"wavefunction": "wavefunction"}
         self.coupling, self.gravitates = section.get("coupling", 1.0), section["name"] == "schroedinger-poisson"
         self.scale = section.get("hbar_over_mass", 1.0)
+        self.drifts_first = section["name"] == "nonlinear-schroedinger"
+        self.coupling *= -1 if self.drifts_first else 1
         trap = section.get("trap") or [0.0] * box.dimensions
         sides = zip(trap, box.x, box.lengths, strict=True)
         self.trap = sum(0.5 / self.scale * omega**2 * (x - length / 2) ** 2 for omega, x, length in sides)
@@ -33,11 +37,15 @@ class Wavefunction:
 
     def step(self, psi, dt, stepper):
         for fraction in STEPS[stepper]:
-            part = fraction * dt
-            psi = psi * np.exp(-0.5j * part * self.potential(psi))
-            psi = self.box.at_points(np.exp(-0.5j * self.scale * part * self.box.k2) * self.box.modes(psi))
-            psi = psi * np.exp(-0.5j * part * self.potential(psi))
+            outer, inner = (self.drifted, self.kicked) if self.drifts_first else (self.kicked, self.drifted)
+            psi = outer(inner(outer(psi, fraction * dt / 2), fraction * dt), fraction * dt / 2)
         return psi
+
+    def kicked(self, psi, dt):
+        return psi * np.exp(-1j * dt * self.potential(psi))
+
+    def drifted(self, psi, dt):
+        return self.box.at_points(np.exp(-0.5j * self.scale * dt * self.box.k2) * self.box.modes(psi))
 
     def columns(self, psi):
         density = np.abs(psi) ** 2
@@ -59,4 +67,6 @@ class Wavefunction:
 
     def rate(self, psi):
         """The fastest phase, of kinetic energy or potential, over π."""
+        if self.drifts_first:
+            return np.max(np.abs(self.potential(psi))) / np.pi
         return max(0.5 * self.scale * np.max(self.box.k2), np.max(np.abs(self.potential(psi)))) / np.pi

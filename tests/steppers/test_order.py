@@ -16,7 +16,6 @@ from solver.equations import (
     Boussinesq,
     Equation,
     Field,
-    GrossPitaevskii,
     NavierStokes,
     NonlinearSchroedinger,
     SchroedingerPoisson,
@@ -308,23 +307,6 @@ def test_a_splitting_has_its_order_and_is_reversible(make_grid, stepper, kind, c
         prepared = stepper.coefficients(driven, dt)
         field, history = jax.jit(stepper.step)(driven, field, history, 0.0, dt, prepared)
     np.testing.assert_allclose(equation.to_physical(field)["wavefunction"], psi, atol=1e-14)
-
-
-@pytest.mark.slow
-def test_both_kinds_of_splitting_meet_in_the_limit_of_short_steps(make_grid):
-    """Of one start; a wave that focuses itself is a condensate that attracts itself."""
-    grid = make_grid((24,), devices=1, lengths=9.0, real=False, dealias="none")
-    psi = sw.initial.Gaussian(width=1.5, velocity=(0.7,))(grid)
-    ends = []
-    for equation in (
-        NonlinearSchroedinger(grid, 2.0, hbar_over_mass=0.7),
-        GrossPitaevskii(grid, -2.0, hbar_over_mass=0.7),
-    ):
-        state = sw.initial_state(equation, SPLITTINGS[-1], psi)
-        state = sw.integrate(equation, SPLITTINGS[-1], state, step=0.005, steps=200)
-        ends.append(np.asarray(equation.to_physical(state.field)["wavefunction"]))
-    np.testing.assert_allclose(ends[0], ends[1], atol=1e-8)
-    assert np.abs(ends[0] - np.asarray(psi)).max() > 0.1
 
 
 def test_a_stepper_names_the_equation_it_cannot_step(make_grid):
