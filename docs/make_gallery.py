@@ -39,6 +39,7 @@ LARGEST = 150_000  # bytes of a picture
 INSTANTS = 120  # snapshots of a run in one dimension
 
 CASE = {
+    "gross-pitaevskii": "vortex-dipole",
     "navier-stokes": "kelvin-helmholtz",
     "rayleigh-benard": "rayleigh-benard",
     "vorticity": "two-dimensional-turbulence",
@@ -53,6 +54,7 @@ MORE = {
     "magnetoconvection": ("T", None),
     "oscillating-walls": ("u", "x"),
     "salt-fingers": ("S", None),
+    "sloshing-condensate": ("density", None),
 }  # further cases of such an equation, and cases that write their equations: field and component of the picture
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],
@@ -62,6 +64,7 @@ SHORTER = {
 }
 FIELD = {
     "boussinesq": "buoyancy",
+    "coupled-gross-pitaevskii": "density_psi_1",
     "gray-scott": "v",
     "hall-mhd": "current",
     "mhd": "current",

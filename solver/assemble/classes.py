@@ -18,6 +18,7 @@ from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, ne
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.equation import Equation, SplitEquation
+from solver.dynamics.splittable import Splittable
 from solver.forcing.forcing import Forcing
 from solver.initial.initial import Initial, from_function
 from solver.outputs.output import Output
@@ -197,7 +198,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
         dimensions=tuple(getattr(cls, "dimensions", ())),
         ranks=tuple(getattr(cls, "ranks", ())),
-        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, AnyEquation)),
+        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, AnyEquation | Splittable)),
         takes=_place(cls.takes) if issubclass(cls, Stepper) else "",
         source=source,
         fields_by=more.by if has_more else "",

@@ -1,7 +1,8 @@
 """The dynamics of an equation, in the two forms that steppers take.
 
 `Equation` is u_t = L u + N(u, t), held as coefficients: integrating-factor, exponential and implicit steppers take it.
-`SplitEquation` is i ψ_t = (T + V) ψ, held at the points: a splitting stepper takes it.
+`SplitEquation` is i ψ_t = (T + V) ψ, held at the points. A splitting stepper takes it, and an `Equation` that is
+`Splittable`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from solver.dynamics.fields_report import report_of_fields
 from solver.dynamics.report import Report
 from solver.dynamics.report_between_walls import ReportBetweenWalls
 from solver.dynamics.spaces_between_walls import checked_walls, modes_between_walls, space_between_walls
+from solver.dynamics.splittable import Splittable
 from solver.dynamics.start_changes import Shares, shares_removed
 from solver.dynamics.text_checks import check_bodies, check_text
 from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
@@ -42,7 +44,7 @@ from solver.dynamics.text_report import TextReport, report_of_text
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.mesh import AnyMesh
-from solver.operators import Fields, LinearOperator, Rotation
+from solver.operators import Fields, LinearOperator
 from solver.spaces import FourierSpace, NotInSpace, Space, refuse_lacking
 from solver.spaces.field import Field
 from solver.spaces.manifold import by_kind
@@ -362,7 +364,7 @@ class Equation(AnyEquation):
         check_companions(self)
 
 
-class SplitEquation(AnyEquation):
+class SplitEquation(Splittable, AnyEquation):
     """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
@@ -378,16 +380,8 @@ class SplitEquation(AnyEquation):
             raise ValueError(f"dealias {self.grid.dealias!r} would lose mass; {self.name} needs dealias 'none'")
 
     @abstractmethod
-    def potential(self, psi: Array) -> Array:
-        """V at the points [1/time], from |ψ|²: a kick leaves it unchanged."""
-
-    @abstractmethod
     def drift(self, psi: Array, dt: ArrayLike) -> Array:
         """exp(−i T dt) ψ."""
-
-    def kick(self, psi: Array, potential: Array, dt: ArrayLike) -> Array:
-        """exp(−i V dt) ψ."""
-        return Rotation.by(-dt * potential).apply(psi)
 
     def field_storage(self) -> dict[str, Storage]:
         return dict.fromkeys(self.fields, Storage("points"))

@@ -106,8 +106,12 @@ class Report:
         parts: parts of the fields by name that move in ways of their own, such as waves and vortices, orthogonal in the
             sum of the invariants, which add up to the fields. No communication. Raises ValueError if the equation has
             no such parts with these parameters or on this grid. None for an equation without such parts.
-        self_focusing: g of the term i g|ψ|²ψ in ψ_t = ½ i∇²ψ + …, positive where waves focus themselves; else None.
-        self_gravity: g of ∇²V = g (|ψ|² − ⟨|ψ|²⟩) in i ψ_t = (−½∇² + V)ψ; None without such a potential.
+        hbar_over_mass: ħ/m of a Schrödinger equation, ψ_t = ½i(ħ/m)∇²ψ + …; None for other equations.
+        chemical_potential: µ that a Schrödinger equation subtracts from its potential; None where it subtracts none.
+        self_focusing: g of the term i g|ψ|²ψ of a Schrödinger equation, positive where waves focus themselves; else
+            None.
+        self_gravity: g of ∇²Φ = g (|ψ|² − ⟨|ψ|²⟩), where Φ/(ħ/m) is the potential of a Schrödinger equation; None
+            without such a potential.
         bodies: report of the bodies in the flow; None without bodies and sponges.
     """
 
@@ -132,6 +136,8 @@ class Report:
     dissipation: Callable[[Array], Array] | None = None
     virial: Callable[[Fields], dict[str, tuple[float, Array]]] | None = None
     parts: Callable[[Fields], dict[str, Fields]] | None = None
+    hbar_over_mass: Any = None
+    chemical_potential: Any = None
     self_focusing: Any = None
     self_gravity: Any = None
     bodies: BodiesReport | None = None

@@ -18,6 +18,7 @@ from solver.equations.boussinesq import Boussinesq as Boussinesq
 from solver.equations.brusselator import Brusselator as Brusselator
 from solver.equations.burgers import Burgers as Burgers
 from solver.equations.cahn_hilliard import CahnHilliard as CahnHilliard
+from solver.equations.coupled_gross_pitaevskii import CoupledGrossPitaevskii as CoupledGrossPitaevskii
 from solver.equations.fene_p import FeneP as FeneP
 from solver.equations.fisher_kpp import FisherKPP as FisherKPP
 from solver.equations.ginzburg_landau import ComplexGinzburgLandau as ComplexGinzburgLandau

@@ -19,23 +19,28 @@ from solver.operators import Fields
 
 
 class GrossPitaevskii(SchroedingerEquation):
-    """The Gross–Pitaevskii equation of a dilute Bose–Einstein condensate, on a periodic box; units of ħ/m = 1.
+    """The Gross–Pitaevskii equation of a dilute Bose–Einstein condensate, on a periodic box.
 
-        i ψ_t = −½∇²ψ + (½ Σ_i Ω_i² (x_i − L_i/2)² + g |ψ|² − μ) ψ
+        i ψ_t = −½(ħ/m)∇²ψ + (½(m/ħ) Σ_i Ω_i² (x_i − L_i/2)² + g |ψ|² − μ) ψ
 
     The kinetic part is exact in k, trap and interaction are exact in x. A step of the splitting costs one complex
-    transform each way. Conserves the mass ⟨|ψ|²⟩ to round-off and the energy ½⟨|∇ψ|²⟩ + ⟨V|ψ|²⟩ + ½g⟨|ψ|⁴⟩ (V the trap)
-    to the order of the splitting; μ turns the phase of ψ alone. All modes are kept. The condensate must vanish before
-    it reaches the sides, where the trap has a kink.
+    transform each way. Conserves the mass ⟨|ψ|²⟩ to round-off and the energy ½(ħ/m)²⟨|∇ψ|²⟩ + ½Σ_i Ω_i²⟨x_i²|ψ|²⟩ +
+    ½(ħ/m)g⟨|ψ|⁴⟩, per unit of mass and volume, to the order of the splitting; μ turns the phase of ψ alone. All modes
+    are kept. The condensate must vanish before it reaches the sides, where the trap has a kink.
 
-    Good values: g⟨|ψ|²⟩ = μ = 1 without a trap, where the healing length 1/(gρ)^½ is 1 and needs two points or more,
-    and the speed of sound (gρ)^½ is 1; Ω = 1 with a box of 12 or more oscillator lengths Ω^−½.
+    By default ħ/m = 1. In SI units |ψ|² is a number of atoms per m³, ħ/m of ⁸⁷Rb is 7.307e-10 m²/s, g = 4π(ħ/m)a with
+    the scattering length a, and μ is an energy over ħ; `grid.precision = "float64"`, since |ψ|⁴ is beyond single
+    precision.
+
+    Good values: g⟨|ψ|²⟩ = μ = 1 without a trap, where the healing length (ħ/(m gρ))^½ is 1 and needs two points or
+    more, and the speed of sound (gρ ħ/m)^½ is 1; Ω = 1 with a box of 12 or more oscillator lengths (ħ/(mΩ))^½.
 
     Args:
         grid: one to three dimensions, complex fields, dealias `none`.
         coupling: g, repulsive if positive, attractive if negative [1/(density·time)].
         trap: Ω_i ≥ 0, the trap's frequency along each axis [1/time]; no trap if None.
         chemical_potential: μ [1/time].
+        hbar_over_mass: ħ/m > 0 [length²/time].
 
     Raises:
         ValueError: a trap of another number of frequencies, or a grid that drops modes.
@@ -67,7 +72,8 @@ class GrossPitaevskii(SchroedingerEquation):
             raise ValueError(f"trap {self.trap}: {self.grid.dimensions} frequencies are needed, one per axis")
 
     def reported(self, report: Report) -> Report:
-        return replace(super().reported(report), self_focusing=-self.coupling)
+        own = {"self_focusing": -self.coupling, "chemical_potential": self.chemical_potential}
+        return replace(super().reported(report), **own)
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
@@ -104,12 +110,12 @@ class GrossPitaevskii(SchroedingerEquation):
         if self.trap is None:
             return 0.0
         parts = zip(self.trap, self.grid.coordinates(), self.grid.lengths, strict=True)  # type: ignore[arg-type]
-        return sum(0.5 * frequency**2 * (jnp.asarray(x) - 0.5 * length) ** 2 for frequency, x, length in parts)
+        return sum(0.5 * w**2 / self.hbar_over_mass * (jnp.asarray(x) - 0.5 * length) ** 2 for w, x, length in parts)
 
     def _energies_of(self, psi: Array) -> dict[str, Array]:
         rho = density(psi)
         return {
             "kinetic_energy": self._kinetic_energy(psi),
-            "trap_energy": jnp.mean(self._trap() * rho),
-            "interaction_energy": 0.5 * self.coupling * jnp.mean(rho * rho),
+            "trap_energy": self.hbar_over_mass * jnp.mean(self._trap() * rho),
+            "interaction_energy": 0.5 * self.hbar_over_mass * self.coupling * jnp.mean(rho * rho),
         }

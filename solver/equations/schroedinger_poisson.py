@@ -18,17 +18,18 @@ from solver.operators import Fields, solve_poisson
 
 
 class SchroedingerPoisson(SchroedingerEquation):
-    """A wavefunction in its own gravity, fuzzy dark matter, on a periodic box; lengths and times in units of ħ/m = 1.
+    """A wavefunction in its own gravity, fuzzy dark matter, on a periodic box.
 
-        i ψ_t = −½∇²ψ + V ψ
-        ∇²V = g (|ψ|² − ⟨|ψ|²⟩)
+        i ψ_t = −½(ħ/m)∇²ψ + (m/ħ)Φ ψ
+        ∇²Φ = g (|ψ|² − ⟨|ψ|²⟩)
 
-    Conserves the mass ⟨|ψ|²⟩ and the energy ½⟨|∇ψ|²⟩ + ½⟨V|ψ|²⟩ (box averages). All modes are kept. A step of
+    Conserves the mass ⟨|ψ|²⟩ and the energy ½(ħ/m)²⟨|∇ψ|²⟩ + ½⟨Φ|ψ|²⟩ (box averages). All modes are kept. A step of
     the splitting costs one complex transform each way and, for the potential, one real transform each way.
 
     Args:
         grid: one to three dimensions, complex fields, dealias `none`.
         coupling: g ≥ 0 [length²·time⁻²/density]; 4πG for gravity, 0 for free particles.
+        hbar_over_mass: ħ/m > 0 [length²/time]; 1 by default.
 
     Raises:
         ValueError: negative coupling, or a grid that drops modes.
@@ -55,9 +56,10 @@ class SchroedingerPoisson(SchroedingerEquation):
         return replace(super().reported(report), self_gravity=self.coupling)
 
     def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
-        """V at the points, zero on average. One real transform each way."""
+        """(m/ħ)Φ at the points, zero on average. One real transform each way."""
         density_hat = self._of_density.forward(density(psi))
-        return self._of_density.inverse(self.coupling * solve_poisson(density_hat, self.grid.as_real))
+        strength = self.coupling / self.hbar_over_mass
+        return self._of_density.inverse(strength * solve_poisson(density_hat, self.grid.as_real))
 
     def _conserved(self, fields: Fields) -> dict[str, Array]:
         kinetic, potential = self._energies_of(fields["wavefunction"])
@@ -97,5 +99,5 @@ class SchroedingerPoisson(SchroedingerEquation):
         return Transform(self.grid.as_real, self.method)
 
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:
-        """½⟨|∇ψ|²⟩ and ½⟨V|ψ|²⟩."""
-        return self._kinetic_energy(psi), 0.5 * jnp.mean(self.potential(psi) * density(psi))
+        """½(ħ/m)²⟨|∇ψ|²⟩ and ½⟨Φ|ψ|²⟩."""
+        return self._kinetic_energy(psi), 0.5 * self.hbar_over_mass * jnp.mean(self.potential(psi) * density(psi))

@@ -5,6 +5,7 @@ from solver.initial.flows import KelvinHelmholtz as KelvinHelmholtz
 from solver.initial.flows import OrszagTang as OrszagTang
 from solver.initial.flows import TaylorGreen as TaylorGreen
 from solver.initial.gaussian_random import GaussianRandom as GaussianRandom
+from solver.initial.ground_state import GroundState as GroundState
 from solver.initial.initial import Initial as Initial
 from solver.initial.korteweg_de_vries import KdVSolitons as KdVSolitons
 from solver.initial.korteweg_de_vries import MKdVSolitons as MKdVSolitons

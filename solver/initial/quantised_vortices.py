@@ -15,6 +15,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need, require
 from solver.grid import Grid, sample
 from solver.initial.initial import Initial, as_tuples
+from solver.initial.wavefunctions import or_one
 from solver.spaces.field import Field
 
 
@@ -24,13 +25,13 @@ class QuantisedVortices(Initial):
     θ is the phase of Π ϑ₁(π(z − z_j)/L_x), z = x + i y, conjugate for a clockwise vortex, and a uniform flow that makes
     it periodic, the slowest there is: this is the flow of point vortices and all their periodic images. R is the Padé
     approximant of a vortex's profile; r_j is measured to the nearest image. A pair of opposite signs at the
-    distance d moves with 1/d (ħ/m = 1) and what its images add, π d/A in a square box of area A.
+    distance d moves with (ħ/m)/d and what its images add, (ħ/m)π d/A in a square box of area A.
 
     Args:
         centres: place of each vortex, (x, y) [length]; if None, a pair that moves along x, a quarter of the box apart.
         signs: +1 (counterclockwise) or −1 for each, adding up to zero, static.
         density: ρ away from the vortices [density].
-        healing_length: ξ = 1/(gρ)^½ [length]; if None, `for_equation` takes it from a repulsive equation.
+        healing_length: ξ = (ħ/(m gρ))^½ [length]; if None, `for_equation` takes it from a repulsive equation.
 
     Returns:
         When called on a grid of complex fields: `(1, *grid.physical_shape)`; each device fills its own block.
@@ -74,7 +75,7 @@ class QuantisedVortices(Initial):
         if focusing is None:
             raise ValueError(f"quantised-vortices in {equation.name}: {needed} is needed, or healing_length")
         require(f"quantised-vortices in {equation.name} with g =", -focusing, needed, above=0)
-        return replace(self, healing_length=(-focusing * self.density) ** -0.5)
+        return replace(self, healing_length=(-focusing * self.density / or_one(equation.report.hbar_over_mass)) ** -0.5)
 
     def values(self, grid: Grid, field: Field, key: Array | None) -> Array:
         if self.healing_length is None:

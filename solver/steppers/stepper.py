@@ -96,6 +96,8 @@ class Stepper(eqx.Module):
                 f"{type(equation).__name__} is a {form.__name__}: {', '.join(fitting(equation))} "
                 "can step it"
             )
+        if reason := self.why_not(equation):
+            raise TypeError(f"stepper {self.name} with {equation.name}: {reason}; or {', '.join(fitting(equation))}")
         spectrum = spectrum_of(equation)
         if spectrum is not None and spectrum not in self.stable_for:
             raise TypeError(
@@ -179,6 +181,11 @@ class Stepper(eqx.Module):
             modules("solver.steppers")
             fit = sorted({cls.name for cls in _concrete(Stepper) if cls.error_order is not None})
             raise TypeError(f"stepper {self.name} has no error estimate for a tolerance: {', '.join(fit)} have one")
+
+    @classmethod
+    def why_not(cls, equation: Any) -> str:
+        """Reason why it cannot step an equation of its kind, and the remedy; empty if it can."""
+        return ""
 
     @classmethod
     def keeps_steps(cls) -> bool:
@@ -304,7 +311,7 @@ def _takes_any_step(equation: AnyEquation) -> str:
 def fitting_classes(equation: AnyEquation) -> list[type[Stepper]]:
     """Steppers that take an equation of this form, stable or not."""
     modules("solver.steppers")  # imports them all, so that each is a known subclass
-    return [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes)]
+    return [cls for cls in _concrete(Stepper) if isinstance(equation, cls.takes) and not cls.why_not(equation)]
 
 
 def spectrum_of(equation: AnyEquation) -> str | None:

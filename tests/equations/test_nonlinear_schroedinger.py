@@ -68,11 +68,21 @@ def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
     assert equation.conserved(state.field) == {}
 
 
-def test_no_unitary_splitting_takes_a_damped_equation(make_grid):
-    equation = NonlinearSchroedinger(make_grid((16,), devices=1), damping=0.1)
+@pytest.mark.parametrize(
+    ("dealias", "given", "message"),
+    [
+        ("none", {"damping": 0.1}, "damping changes the mass"),
+        ("two-thirds", {}, "dealias 'two-thirds' would lose mass; dealias 'none' is needed"),
+        ("none", {"forcing": sw.forcing.WhiteNoise(0.1)}, "forcing would not act"),
+    ],
+    ids=["damped", "dealiased", "forced"],
+)
+def test_no_unitary_splitting_takes_what_it_would_not_keep(make_grid, dealias, given, message):
+    equation = NonlinearSchroedinger(make_grid((16,), devices=1, dealias=dealias), **given)
     assert "strang" not in fitting(equation)
-    with pytest.raises(TypeError, match=r"stepper strang needs an equation of the form SplitEquation; .* can step it"):
+    with pytest.raises(TypeError, match=f"stepper strang with nonlinear-schroedinger: {message}.*; or .*etdrk4"):
         Strang().check(equation)
+    assert "strang" in fitting(NonlinearSchroedinger(make_grid((16,), devices=1, dealias="none")))
 
 
 def test_cost_of_a_right_hand_side(make_grid):
@@ -151,15 +161,53 @@ def test_a_vortex_pair_moves_at_one_over_its_distance(make_grid):
     assert speed == pytest.approx(1 / d + np.pi * d / length**2, rel=0.04)
 
 
+RUBIDIUM = 7.3073e-10  # ħ/m of ⁸⁷Rb [m²/s]
+MICRON, HERTZ = 1e-6, RUBIDIUM / 1e-12  # lengths of 1 and times of 1/HERTZ are those in which ħ/m is 1
+
+
+def in_units(case, grid, length, rate, rho, scale):
+    """An equation and its start in units of length, 1/time, density and ħ/m."""
+    if case == "gravity":
+        speed = (0.8 * length * rate, 0.0, 0.0)
+        start = initial.Solitons((1.2 * length,), ((4 * length,) * 3,), velocities=(speed,))
+        return sw.equations.SchroedingerPoisson(grid, rate**2 / rho, hbar_over_mass=scale), start
+    if case == "soliton":
+        start = initial.NlsSoliton((1.2 / length,), velocities=(1.5 * length * rate,))
+        return GrossPitaevskii(grid, -2 * rate / rho, hbar_over_mass=scale), start
+    if case == "vortices":
+        return GrossPitaevskii(grid, rate / rho, hbar_over_mass=scale), initial.QuantisedVortices(density=rho)
+    start = initial.Gaussian(1.2 * length, velocity=(1.5 * length * rate, 0.0), amplitude=rho**0.5)
+    return GrossPitaevskii(grid, 2 * rate / rho, (0.7 * rate, 0.0), 0.3 * rate, hbar_over_mass=scale), start
+
+
+@pytest.mark.parametrize("case", ["trapped", "soliton", "vortices", "gravity"])
+def test_si_units_of_rubidium_give_the_same_run(make_grid, case):
+    """Lengths in m, times in s, atoms per m³: fields, columns and the CFL number are those in units of ħ/m = 1."""
+    ends = []
+    for length, rate, rho, scale in ((1.0, 1.0, 1.0, 1.0), (MICRON, HERTZ, 1e20, RUBIDIUM)):
+        shape = (8, 8, 8) if case == "gravity" else (16, 12)
+        grid = make_grid(shape, devices=1, lengths=8.0 * length, real=False, dealias="none")
+        equation, start = in_units(case, grid, length, rate, rho, scale)
+        psi = start.for_equation(equation, "wavefunction")(grid)
+        state = advanced(equation, Strang(), psi, 0.2 / rate, 0.02 / rate)
+        row = equation.series(state.field, 0.02 / rate)
+        units = {"mass": rho, "max_density": rho, "cfl": 1.0}
+        numbers = [row[name] / units.get(name, rho * length**2 * rate**2) for name in row]
+        ends.append((state.field["wavefunction"] / rho**0.5, numbers))
+    np.testing.assert_allclose(ends[1][0], ends[0][0], atol=1e-12)
+    np.testing.assert_allclose(ends[1][1], ends[0][1], rtol=1e-11)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda g: GrossPitaevskii(g, trap=(1.0,)), r"trap \(1.0,\): 2 frequencies are needed"),
         (lambda g: GrossPitaevskii(g, trap=(1.0, -1.0)), "trap .*: zero or more for each axis"),
         (lambda g: GrossPitaevskii(g, coupling=float("nan")), "coupling nan: a finite number"),
+        (lambda g: GrossPitaevskii(g, hbar_over_mass=0.0), "hbar_over_mass 0.0: a positive number is needed"),
         (lambda g: NonlinearSchroedinger(g, damping=-1.0), "damping -1.0: zero or more is needed"),
     ],
-    ids=["trap", "sign", "nan", "damping"],
+    ids=["trap", "sign", "nan", "mass", "damping"],
 )
 def test_wrong_parameters_are_refused(make_grid, make, message):
     with pytest.raises(ValueError, match=message):

@@ -120,6 +120,8 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
 def split_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     name, dimensions = turn.equation, draw(dimensions_of(turn.equation, turn))
     section: dict[str, Any] = {"name": name, "coupling": draw(POSITIVE)}
+    if draw(st.booleans()):
+        section["hbar_over_mass"] = draw(POSITIVE)
     if name == "gross-pitaevskii":
         section["chemical_potential"] = draw(SIGNED)
         if draw(st.booleans()):

@@ -113,7 +113,8 @@ def wavefunctions(kind: str, lengths: list[float]) -> list[Any]:
     speed = st.lists(SPEED, min_size=d, max_size=d)
     found = [
         section("plane-wave", modes=waves(d), amplitude=SPEED),
-        section("gaussian", width=SIZE, centre=place(lengths), velocity=speed, amplitude=SPEED),
+        section("gaussian", width=SIZE, centre=place(lengths), velocity=speed, amplitude=SPEED,
+                hbar_over_mass=SIZE),
         section("nls-soliton", amplitudes=[1.0, 0.5], centres=[0.2 * side, 0.7 * side], velocities=[1.0, -2.0],
                 coupling=SIZE),
     ]  # fmt: skip

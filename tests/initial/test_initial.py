@@ -84,7 +84,8 @@ REQUIRED = {
     "solitons": {"core_radii": [0.6], "centres": [[1.0, 2.0, 3.0]], "coupling": 1.0},
 }
 REGISTERED = dict(built_in("initial"))
-del REGISTERED["file"], REGISTERED["run"]  # which need a file, and a run
+for needing in ("file", "run", "conduction", "ground-state"):  # a file, a run, an equation
+    del REGISTERED[needing]
 
 
 def suitable(cls, make_grid, devices=4):

@@ -99,9 +99,17 @@ TABLE = {
         defaults={"antidiffusivity": 1.0, "hyperdiffusivity": 1.0, "steepening": 1.0, "damping": 0.0},
     ),
     "nonlinear-schroedinger": entry(
-        "dt(wavefunction) = 0.5j*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
+        "dt(wavefunction) = 0.5j*hbar_over_mass*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
         " - cause(damping, damping*wavefunction)",
-        {"wavefunction": "wavefunction"}, defaults={"coupling": 1.0, "damping": 0.0}, energies={},
+        {"wavefunction": "wavefunction"}, energies={},
+        defaults={"coupling": 1.0, "damping": 0.0, "hbar_over_mass": 1.0},
+    ),
+    "coupled-gross-pitaevskii": entry(
+        [f"dt(psi_{i}) = 0.5j*hbar_over_mass_{i}*lap(psi_{i}) - 1j*psi_{i}*(coupling_{i}{i}*abs(psi_{i})**2"
+         f" + coupling_12*abs(psi_{3 - i})**2)" for i in (1, 2)],
+        {"psi_1": "wavefunction", "psi_2": "wavefunction"}, energies={},
+        defaults={"coupling_11": 1.0, "coupling_22": 1.0, "coupling_12": 0.8, "hbar_over_mass_1": 1.0,
+                  "hbar_over_mass_2": 1.0},
     ),
     "phase-field-crystal": scalar(
         "dt(psi) = lap(pattern_wavenumber**2*w + lap(w) - undercooling*psi + psi**3)", name="psi",

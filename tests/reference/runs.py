@@ -47,9 +47,10 @@ def system_of(table):
     lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
     if grid.get("walls"):
         return between_walls(table, section, Layer(shape, lengths))
-    box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
+    is_split = name in SPLIT or table.get("time", {}).get("stepper") in STEPS
+    box = Box(shape, lengths, grid.get("dealias", "none" if is_split else "two-thirds"))
     box.epsilon = 2.0 ** (-23 if grid.get("precision") == "float32" else -52)
-    if name in SPLIT:
+    if is_split:
         return Wavefunction(box, section)
     viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))
     bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None

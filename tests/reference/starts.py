@@ -41,9 +41,12 @@ class Start:
         return sum(r * r for r in self.apart(centre))
 
     def turning(self, velocity):
-        """v·x, v rounded to the nearest that is periodic."""
+        """v·x/α, v rounded to the nearest that is periodic."""
         unit = 2 * np.pi / self.lengths
-        return sum(round(v / f) * f * x for v, f, x in zip(velocity, unit, self.x, strict=True))
+        return sum(round(v / self.scale() / f) * f * x for v, f, x in zip(velocity, unit, self.x, strict=True))
+
+    def scale(self):
+        return self.get("hbar_over_mass", self.equation.get("hbar_over_mass", 1.0))
 
     def uniform(self):
         value = self.get("value", 0.0)
@@ -99,14 +102,16 @@ class Start:
             centre = self.get("centres", [self.lengths[0] / 2] * len(amplitudes))[i]
             speed = self.get("velocities", [0.0] * len(amplitudes))[i]
             s = self.apart([centre, *[0.0] * (self.d - 1)])[0]
-            total = total + a / g**0.5 / np.cosh(a * s) * np.exp(1j * self.turning([speed] + [0.0] * (self.d - 1)))
+            phase = self.turning([speed] + [0.0] * (self.d - 1))
+            total = total + a / (g / self.scale()) ** 0.5 / np.cosh(a * s) * np.exp(1j * phase)
         return total
 
     def solitons(self):
         radii, total = self.given["core_radii"], 0
         g = self.get("coupling", self.equation.get("coupling", 1.0))
         for i, (radius, centre) in enumerate(zip(radii, self.given["centres"], strict=True)):
-            density = 1.2992709**4 / (g * radius**4) * (1 + 0.091 * self.distance2(centre) / radius**2) ** -8
+            r2 = self.distance2(centre) / radius**2
+            density = 1.2992709**4 * self.scale() ** 2 / (g * radius**4) * (1 + 0.091 * r2) ** -8
             phase = self.turning(self.get("velocities", [[0.0] * 3] * len(radii))[i])
             total = total + np.sqrt(density) * np.exp(1j * phase)
         return total

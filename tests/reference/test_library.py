@@ -23,9 +23,12 @@ GIVEN = {
     "vorticity": {"viscosity": 0.02, "beta": 0.7, "drag": 0.1, "hyperviscosity": 1e-4},
     "hasegawa-wakatani": {"modified": True, "viscosity": 0.01, "diffusivity": 0.02},
     "hasegawa-mima": {"viscosity": 0.01, "density_gradient": 0.4},
-    "nonlinear-schroedinger": {"coupling": -0.7, "damping": 0.1},
+    "nonlinear-schroedinger": {"coupling": -0.7, "damping": 0.1, "hbar_over_mass": 0.8},
+    "coupled-gross-pitaevskii": {"coupling_11": 0.7, "coupling_22": -0.5, "coupling_12": 1.1, "hbar_over_mass_1": 0.9,
+                                 "hbar_over_mass_2": 1.4},
     "klein-gordon": {"coupling": 0.5},
-    "gross-pitaevskii": {"coupling": 0.7, "trap": [0.3, 0.2], "chemical_potential": 0.4},
+    "gross-pitaevskii": {"coupling": 0.7, "trap": [0.3, 0.2], "chemical_potential": 0.4, "hbar_over_mass": 1.3},
+    "schroedinger-poisson": {"coupling": 1.4, "hbar_over_mass": 0.6},
     "reduced-mhd": {"viscosity": 0.1, "resistivity": 0.2, "hyperviscosity": 1e-4},
     "surface-quasi-geostrophic": {"diffusivity": 0.1, "exponent": 0.6},
     "active-nematic": {"friction": 0.3, "disorder": 0.4, "activity": -1.2, "alignment": 1.3, "saturation": 1.5},
@@ -36,19 +39,23 @@ BETWEEN_WALLS = {"rayleigh-benard"}  # test_walls.py
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
 
+NAMES = sorted({*library.TABLE, *library.BUILT, *runs.SPLIT} - BETWEEN_WALLS)
+
+
 @pytest.mark.every_case
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*library.TABLE, *library.BUILT, *runs.SPLIT} - BETWEEN_WALLS))
-def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
+@pytest.mark.parametrize("case", [*NAMES, "nonlinear-schroedinger, split"])
+def test_fields_and_columns_are_those_of_the_second_program(case, make_grid):
+    name, is_split = case.removesuffix(", split"), case.endswith(", split") or case in runs.SPLIT
     dimensions = 1 if name in ONE_D else 3 if name in THREE_D else 2
     shape = [[16], [16, 12], [9, 8, 10]][dimensions - 1]
     lengths = [2 * np.pi, 5.0, 4.0][:dimensions]
-    given = GIVEN.get(name, {})
+    given = GIVEN.get(name, {}) if case == name else {"coupling": -0.7, "hbar_over_mass": 0.8}
     table = {
         "grid": {"shape": shape, "lengths": lengths}, "equation": {"name": name, **given},
-        "time": {"stepper": "yoshida4" if name in runs.SPLIT else "ifrk4", "step": 0.01, "end": 0.05},
+        "time": {"stepper": "yoshida4" if is_split else "ifrk4", "step": 0.01, "end": 0.05},
     }  # fmt: skip
-    kind, rule = built_in("equation")[name], {"dealias": "none"} if name in runs.SPLIT else {}
+    kind, rule = built_in("equation")[name], {"dealias": "none"} if is_split else {}
     grid = make_grid(tuple(shape), devices=DEVICES[dimensions], lengths=tuple(lengths), real=kind.is_real(), **rule)
     equation = kind(grid, **{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
     random = np.random.default_rng(0)
@@ -57,7 +64,7 @@ def test_fields_and_columns_are_those_of_the_second_program(name, make_grid):
         + (0.3j * random.standard_normal(v.shape) if jnp.iscomplexobj(v) else 0)
         for n, v in equation.values_at_points().items()
     }  # fmt: skip
-    stepper = sw.steppers.Yoshida4() if name in runs.SPLIT else sw.steppers.IFRK4()
+    stepper = sw.steppers.Yoshida4() if is_split else sw.steppers.IFRK4()
     state = sw.initial_state(equation, stepper, {n: jnp.asarray(v) for n, v in start.items()})
     kept = {n: np.asarray(v) for n, v in equation.to_physical(state.field).items()}
     after = sw.integrate(equation, stepper, state, step=0.01, steps=5)

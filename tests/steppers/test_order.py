@@ -11,7 +11,15 @@ from jax.typing import ArrayLike
 import solver as sw
 from solver.assemble.classes import built_in
 from solver.dynamics.budget import with_budget, without_budget
-from solver.equations import Boussinesq, Equation, Field, NavierStokes, SchroedingerPoisson, SplitEquation
+from solver.dynamics.splittable import Splittable
+from solver.equations import (
+    Boussinesq,
+    Equation,
+    Field,
+    NavierStokes,
+    NonlinearSchroedinger,
+    SchroedingerPoisson,
+)
 from solver.steppers import ETDRK4, IFRK2, IFRK4, IMEXRK2, IMEXRK3, SBDF3, fitting
 from solver.steppers.implicit import backward_weights
 
@@ -19,7 +27,7 @@ pytestmark = pytest.mark.every_case
 STEPPERS = [cls() for cls in built_in("stepper").values() if cls.takes is Equation]
 EXACT = [s for s in STEPPERS if s.exact_linear]
 FOR_ANY_L = [s for s in STEPPERS if "complex" in s.stable_for]
-SPLITTINGS = [cls() for cls in built_in("stepper").values() if cls.takes is SplitEquation]
+SPLITTINGS = [cls() for cls in built_in("stepper").values() if cls.takes is Splittable]
 names = lambda steppers: [s.name for s in steppers]  # noqa: E731
 
 
@@ -274,24 +282,31 @@ def _with_weights(stepper, weights):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "coupling"), [(SchroedingerPoisson, 4.0), (NonlinearSchroedinger, 1.0)], ids=["points", "modes"]
+)
 @pytest.mark.parametrize("stepper", SPLITTINGS, ids=names(SPLITTINGS))
-def test_a_splitting_has_its_order_and_is_reversible(make_grid, stepper):
+def test_a_splitting_has_its_order_and_is_reversible(make_grid, stepper, kind, coupling):
+    """Of a field at the points and of one held as modes: the mass is kept, too."""
     grid = make_grid((32, 16), devices=2, lengths=10.0, real=False, dealias="none")
-    equation = SchroedingerPoisson(grid, coupling=4.0)
+    equation = kind(grid, coupling)
     psi = sw.initial.Gaussian(width=1.5, velocity=(0.7, 0.0))(grid)
     start = sw.initial_state(equation, stepper, psi)
     ends = []
     for n in (20, 40, 80, 640):
         *_, state = sw.evolve(equation, stepper, start, step=1 / n, end=1.0)
-        ends.append(np.asarray(state.field["wavefunction"]))
+        ends.append(np.asarray(equation.to_physical(state.field)["wavefunction"]))
+        assert float(equation.conserved(state.field)["mass"] / start.conserved["mass"]) == pytest.approx(1, abs=1e-13)
     errors = [np.abs(end - ends[-1]).max() for end in ends[:-1]]
     # the reference is itself off by (80/640)² of the last error, or less
     assert np.all(np.abs(rates(errors) - stepper.order) < 0.1), (rates(errors), errors)
     assert errors[-1] > 1e-13
     field, history = start.field, start.history
+    driven = equation.at_step()
     for dt in (0.05, 0.03, -0.03, -0.05):
-        field, history = jax.jit(stepper.step)(equation, field, history, 0.0, dt, ())
-    np.testing.assert_allclose(field["wavefunction"], psi, atol=1e-14)
+        prepared = stepper.coefficients(driven, dt)
+        field, history = jax.jit(stepper.step)(driven, field, history, 0.0, dt, prepared)
+    np.testing.assert_allclose(equation.to_physical(field)["wavefunction"], psi, atol=1e-14)
 
 
 def test_a_stepper_names_the_equation_it_cannot_step(make_grid):

@@ -10,7 +10,8 @@ from jax.sharding import AxisType
 
 import solver as sw
 from solver.assemble.classes import built_in
-from solver.equations import Burgers, GrossPitaevskii, NavierStokes, SplitEquation
+from solver.dynamics.splittable import Splittable
+from solver.equations import Burgers, GrossPitaevskii, NavierStokes
 from solver.grid import Storage
 from solver.steppers import IFRK2, SBDF2, Stepper
 from solver.steppers.start import state_shapes
@@ -65,7 +66,7 @@ def random_values(*shape):
 
 def equation_for(stepper, grid):
     """An equation that the stepper takes, and values at the points of its one field."""
-    if stepper.takes is SplitEquation:
+    if stepper.takes is Splittable:
         return GrossPitaevskii(grid), jnp.exp(1j * random_values(1, *grid.shape))
     return NavierStokes(grid, 0.1), random_values(grid.dimensions, *grid.shape)
 
