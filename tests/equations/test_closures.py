@@ -50,15 +50,12 @@ def test_stress_of_a_flow_and_its_rate_against_numpy(make_grid):
 
 def test_the_energy_lost_is_the_column_and_its_budget(make_grid):
     grid = make_grid((16, 16), devices=2)
-    equation = NavierStokes(
-        grid, 0.0, ("c",), (0.0,), ((0.0, 0.0),), smagorinsky=0.4, turbulent_schmidt=0.5
-    )  # without a mean gradient, which feeds the scalar
+    equation = NavierStokes(grid, 0.0, smagorinsky=0.4)
     fields = noisy(grid, equation)
     _, rates = jax.jvp(equation.report.energies, (fields,), (equation.nonlinear(fields, 0.0),))
     assert float(rates["energy"]) == pytest.approx(
         -float(equation.series(fields, 0.1)["subgrid_dissipation"]), rel=1e-12
     )
-    assert float(rates["c_variance"]) < -0.1
     start = equation.to_physical(fields)
     state = advanced(equation, IFRK4(), start, 0.1, 0.01)
     lost = float(equation.report.energies(state.field)["energy"] - state.energies["energy"])
@@ -66,6 +63,7 @@ def test_the_energy_lost_is_the_column_and_its_budget(make_grid):
     assert lost < -0.01
 
 
+@pytest.mark.thorough
 def test_decaying_turbulence_does_not_pile_up_at_the_last_shells(make_grid):
     """Without viscosity shell 7 of 7 has 0.16 of the energy of shell 3, and 6.3 of it without the closure."""
     grid = make_grid((24, 24, 24), devices=2)

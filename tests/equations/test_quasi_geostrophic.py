@@ -217,6 +217,7 @@ def many_layers(grid, **options):
     return MultiLayerQuasiGeostrophic(grid, ("a", "b", "c"), (0.2, 0.5, 0.9), (0.4, 0.2), **given)
 
 
+@pytest.mark.thorough
 def test_two_of_many_layers_are_the_two_layers(make_grid):
     grid = make_grid((16, 12), devices=2, lengths=[2 * np.pi, 5.0])
     two = TwoLayerQuasiGeostrophic(grid, 3.0, 0.5, 0.3, 0.1)
@@ -282,6 +283,7 @@ def test_many_layers_conserve_energy_and_enstrophies(make_grid, topography):
     assert float(sum(parts)) == pytest.approx(float(row["energy"]), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_stratification_has_a_gradient(make_grid):
     """Through the vertical modes, against a difference of two energies; and values at the points as topography."""
     grid = make_grid((8, 8), devices=1)

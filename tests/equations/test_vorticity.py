@@ -23,7 +23,12 @@ def eddies(grid, peak=3.0):
 
 
 @pytest.mark.parametrize(
-    ("flow", "radius"), [pytest.param(None, None, marks=pytest.mark.thorough), ((0.7, -0.4), None), ((0.7, -0.4), 0.6)]
+    ("flow", "radius"),
+    [
+        pytest.param(None, None, marks=pytest.mark.thorough),
+        pytest.param((0.7, -0.4), None, marks=pytest.mark.thorough),
+        ((0.7, -0.4), 0.6),
+    ],
 )
 def test_a_rossby_wave_of_any_height_drifts_exactly(make_grid, flow, radius):
     """A plane wave does not advect itself: q = A cos(k·x − σt), σ = U·k − (β kx + U·k/L²)/(|k|² + 1/L²), damped."""
@@ -85,7 +90,7 @@ def test_flow_over_topography_conserves_energy_and_potential_enstrophy(make_grid
     assert abs(float(alone["enstrophy"])) > 1e-2
 
 
-@pytest.mark.parametrize("radius", [None, 0.8])
+@pytest.mark.parametrize("radius", [None, pytest.param(0.8, marks=pytest.mark.thorough)])
 def test_flow_along_contours_of_potential_vorticity_is_steady(make_grid, radius):
     """q + η = 3ψ is advected along itself; η as values at the points, the mean flow across it is a source −U·∇η."""
     grid = make_grid((16, 16), devices=2)
