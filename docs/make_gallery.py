@@ -120,7 +120,7 @@ class Entry:
         return self._view_of_first_field()
 
     def _view_of_first_field(self) -> View:
-        fields = Registry().find("equation", self.equation).fields
+        fields = Registry().find("equation", self.equation).fields_with(self.table["equation"])
         name, field = next(iter(fields.items()))
         dimensions = len(self.table["grid"]["shape"])
         if field.rank == "wavefunction":

@@ -91,7 +91,7 @@ def _union(options: Sequence[Any]) -> Any:
     takes_arrays = any(_is_array(option) for option in options)
     has_list = any(typing.get_origin(option) is typing.Annotated for option in inner)
     if takes_arrays:
-        inner = [option for option in inner if option not in PLAIN]
+        inner = [option for option in inner if option not in PLAIN or option is str]
         inner += [] if has_list else [float]
     union = inner[0]
     for option in inner[1:]:

@@ -36,6 +36,7 @@ from solver.equations.kuramoto_sivashinsky import KuramotoSivashinsky as Kuramot
 from solver.equations.mean_field import Vector as Vector
 from solver.equations.mean_field import magnetic_helicity as magnetic_helicity
 from solver.equations.mhd import MHD as MHD
+from solver.equations.multi_layer_quasi_geostrophic import MultiLayerQuasiGeostrophic as MultiLayerQuasiGeostrophic
 from solver.equations.navier_stokes import NavierStokes as NavierStokes
 from solver.equations.nonlinear_schroedinger import NonlinearSchroedinger as NonlinearSchroedinger
 from solver.equations.oldroyd_b import OldroydB as OldroydB

@@ -51,6 +51,7 @@ CONSERVED = {
     ("navier-stokes", 3): ["energy", "helicity"],
     ("reduced-mhd", 3): ["energy", "cross_helicity"],
     ("surface-quasi-geostrophic", 2): ["variance", "energy"],
+    ("multi-layer-quasi-geostrophic", 2): ["energy", "upper_enstrophy", "middle_enstrophy"],
     ("two-layer-quasi-geostrophic", 2): ["energy", "upper_enstrophy", "lower_enstrophy"],
     ("vorticity", 2): ["energy", "enstrophy"],
 }

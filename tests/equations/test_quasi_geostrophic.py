@@ -1,4 +1,4 @@
-"""Quasi-geostrophic flow, on a surface and in two layers: invariants, steady states, growth rates, budgets, costs."""
+"""Quasi-geostrophic flow, on a surface and in layers: invariants, steady states, growth rates, budgets, costs."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from helpers import advanced
 import solver as sw
 from solver import initial
 from solver.dynamics.budget import Changes, imbalance
-from solver.equations import SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
+from solver.equations import MultiLayerQuasiGeostrophic, SurfaceQuasiGeostrophic, TwoLayerQuasiGeostrophic
 from solver.forcing import ConstantPower
 from solver.steppers import ETDRK4, IFRK4
 
@@ -208,7 +208,100 @@ def test_budget_of_two_layers_under_shear(make_grid):
     assert float(rates["hyperviscosity"]) < 0
 
 
-# ---- both ---------------------------------------------------------------------------------------------------------
+# ---- in many layers -----------------------------------------------------------------------------------------------
+
+
+def many_layers(grid, **options):
+    """Three layers of other thicknesses under a free surface."""
+    given = {"coriolis": 1.3, "surface_gravity": 3.0, **options}
+    return MultiLayerQuasiGeostrophic(grid, ("a", "b", "c"), (0.2, 0.5, 0.9), (0.4, 0.2), **given)
+
+
+@pytest.mark.thorough
+def test_two_of_many_layers_are_the_two_layers(make_grid):
+    grid = make_grid((16, 12), devices=2, lengths=[2 * np.pi, 5.0])
+    two = TwoLayerQuasiGeostrophic(grid, 3.0, 0.5, 0.3, 0.1)
+    many = MultiLayerQuasiGeostrophic(grid, ("a", "b"), (0.7, 0.7), (4 / (9 * 1.4),), 1.0, None, (0.5, -0.5), 0.3, 0.1)
+    fields = two.from_physical(layers(grid))
+    renamed = dict(zip("ab", fields.values(), strict=True))
+    for of_two, of_many in (
+        (two.nonlinear(fields, 0.0), many.nonlinear(renamed, 0.0)),
+        (two.linear().apply(fields), many.linear().apply(renamed)),
+    ):
+        for expected, found in zip(of_two.values(), of_many.values(), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-14)
+            assert float(jnp.max(jnp.abs(expected))) > 0.1
+    row, other = two.series(fields, 0.1), many.series(renamed, 0.1)
+    kinetic = other["a_kinetic_energy"] + other["b_kinetic_energy"]
+    np.testing.assert_allclose(
+        [other["energy"], other["available_energy"], kinetic, other["cfl"]],
+        [row["energy"], row["available_energy"], row["kinetic_energy"], row["cfl"]],
+        rtol=1e-13,
+    )
+
+
+def test_three_layers_grow_as_an_eigenvalue_problem_of_numpy_says(make_grid):
+    """−iω (S − k²)ψ = −ik_x (U (S − k²) + Q_y)ψ, β + U_n F_n … = Q_y; with drag, for each mode."""
+    grid = make_grid((12, 10), devices=2, lengths=[2 * np.pi, 5.0])
+    flows, beta, drag = np.array([1.0, 0.3, -0.2]), 0.4, 0.2
+    equation = many_layers(grid, mean_flows=tuple(flows), beta=beta, drag=drag)
+    h, g1, g2, f2 = np.array([0.2, 0.5, 0.9]), 0.4, 0.2, 1.3**2
+    stretch = f2 * np.array(
+        [[-1 / (3.0 * h[0]) - 1 / (g1 * h[0]), 1 / (g1 * h[0]), 0.0],
+         [1 / (g1 * h[1]), -1 / (g1 * h[1]) - 1 / (g2 * h[1]), 1 / (g2 * h[1])],
+         [0.0, 1 / (g2 * h[2]), -1 / (g2 * h[2])]]
+    )  # fmt: skip
+    found = np.asarray(equation.linear().entries)
+    kx, ky = np.broadcast_arrays(*map(np.asarray, grid.wavenumbers()))
+    fastest = []
+    for where in [(1, 2), (0, 3), (2, 0)]:
+        k, k2 = kx[where], kx[where] ** 2 + ky[where] ** 2
+        to_q = stretch - k2 * np.eye(3)
+        slowed = np.diag([0.0, 0.0, drag * k2])
+        right = -1j * k * (np.diag(flows) @ to_q + np.diag(beta - stretch @ flows)) + slowed
+        expected = np.sort_complex(np.linalg.eigvals(np.linalg.solve(to_q, right)))
+        computed = np.sort_complex(np.linalg.eigvals(found[:, :, *where]))
+        np.testing.assert_allclose(computed, expected, atol=1e-12)
+        fastest.append(computed[-1].real)
+    assert max(fastest) > 0.05, "one of them grows"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("topography", [None, "1.5*cos(x)*sin(2*y)"])
+def test_many_layers_conserve_energy_and_enstrophies(make_grid, topography):
+    grid = make_grid((32, 24), devices=2)
+    equation = many_layers(grid, topography=topography)
+    start = {name: eddies(grid, seed) for seed, name in enumerate("abc")}
+    last = "total_enstrophy" if topography else "c_enstrophy"
+    names = ("energy", "a_enstrophy", "b_enstrophy", last)
+    quantities = lambda fields: {name: equation.series(fields, 0.1)[name] for name in names}  # noqa: E731
+    drifts = drift(equation, start, 0.6, (0.08, 0.04), quantities)
+    assert np.all(drifts[1] < 1e-6), drifts
+    assert np.all(drifts[0] / drifts[1] > 12), drifts
+    row = equation.series(equation.from_physical(start), 0.1)
+    parts = [row[f"{q}_kinetic_energy"] for q in "abc"] + [row["available_energy"]]
+    assert float(sum(parts)) == pytest.approx(float(row["energy"]), rel=1e-12)
+
+
+@pytest.mark.thorough
+def test_a_stratification_has_a_gradient(make_grid):
+    """Through the vertical modes, against a difference of two energies; and values at the points as topography."""
+    grid = make_grid((8, 8), devices=1)
+    hill = sw.sample(lambda x, y: jnp.cos(x) * jnp.sin(y), grid)
+    start = {name: eddies(grid, seed) for seed, name in enumerate("abc")}
+
+    @jax.jit
+    def rate(gravity):
+        layered = MultiLayerQuasiGeostrophic(grid, "abc", (0.2, 0.5, 0.9), (0.4, gravity), topography=hill)
+        fields = layered.from_physical(start)
+        return layered.report.energies(fields)["energy"] + jnp.sum(jnp.abs(layered.nonlinear(fields, 0.0)["c"]) ** 2)
+
+    slope = (rate(0.2 + 1e-5) - rate(0.2 - 1e-5)) / 2e-5
+    assert float(jax.grad(rate)(0.2)) == pytest.approx(float(slope), rel=1e-7)
+    assert abs(float(slope)) > 1e-3
+
+
+# ---- all ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,8 +311,33 @@ def test_budget_of_two_layers_under_shear(make_grid):
         (lambda g: SurfaceQuasiGeostrophic(g, diffusivity=-1.0), "diffusivity -1.0: zero or more is needed"),
         (lambda g: TwoLayerQuasiGeostrophic(g, 0.0), "deformation_wavenumber 0.0: a positive number is needed"),
         (lambda g: TwoLayerQuasiGeostrophic(g, 1.0, hyper_order=0), "hyper_order 0: one or more is needed"),
+        (lambda g: MultiLayerQuasiGeostrophic(g, "a", (1.0,), ()), "names of two to 8 layers"),
+        (lambda g: MultiLayerQuasiGeostrophic(g, "aa", (1.0, 1.0), (1.0,)), "names are needed that differ"),
+        (lambda g: MultiLayerQuasiGeostrophic(g, "ab", (1.0, 1.0), (1.0, 2.0)), "gravities .* 1 are needed for 2"),
+        (lambda g: MultiLayerQuasiGeostrophic(g, "ab", (1.0, 0.0), (1.0,)), "thicknesses .* positive numbers"),
+        (lambda g: many_layers(g, mean_flows=(1.0,)), "mean_flows .* 3 are needed"),
+        (lambda g: many_layers(g, coriolis=0.0), "coriolis 0.0: a number other than zero"),
+        (lambda g: many_layers(g, topography="cos(q)"), "topography 'cos.q.' holds q: an expression of x, y and pi"),
+        (lambda g: many_layers(g, topography="lap(x)"), "holds lap: an expression"),
+        (lambda g: many_layers(g, topography="cos(x"), "no expression: .* was never closed"),
+        (lambda g: many_layers(g, topography=np.zeros(3)), r"topography of shape \[3\]: values at the points"),
     ],
-    ids=["power", "diffusivity", "kd", "order"],
+    ids=[
+        "power",
+        "diffusivity",
+        "kd",
+        "order",
+        "one layer",
+        "names",
+        "gravities",
+        "thickness",
+        "flows",
+        "f",
+        "q",
+        "lap",
+        "bracket",
+        "points",
+    ],
 )
 def test_wrong_parameters_are_refused(make_grid, make, message):
     with pytest.raises(ValueError, match=message):

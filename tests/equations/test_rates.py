@@ -21,6 +21,12 @@ GIVEN = {
     "hall-mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)},
     "mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)[:d]},
     "navier-stokes": lambda d: {"scalars": ("dye",), "diffusivities": (0.1,)},
+    "multi-layer-quasi-geostrophic": lambda d: {
+        "layers": ("a", "b"),
+        "thicknesses": (0.4, 0.6),
+        "reduced_gravities": (0.3,),
+        "topography": "cos(x)",
+    },
     "two-layer-quasi-geostrophic": lambda d: {"shear": 0.3},
 }
 CONTROLS = (FixedStep(0.1), KeepCFL(0.5))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import advanced
+from scipy import special
 
 import solver as sw
 from solver import initial
@@ -21,19 +22,95 @@ def eddies(grid, peak=3.0):
     return initial.RandomPhase(energy=2.0, peak=peak)(grid, key=jax.random.key(0))
 
 
-@pytest.mark.thorough
-def test_a_rossby_wave_of_any_height_drifts_west_exactly(make_grid):
-    """A plane wave does not advect itself: ω = A cos(k·x − σt) with σ = −β kx/|k|², damped by drag and friction."""
+@pytest.mark.parametrize(
+    ("flow", "radius"),
+    [
+        pytest.param(None, None, marks=pytest.mark.thorough),
+        pytest.param((0.7, -0.4), None, marks=pytest.mark.thorough),
+        ((0.7, -0.4), 0.6),
+    ],
+)
+def test_a_rossby_wave_of_any_height_drifts_exactly(make_grid, flow, radius):
+    """A plane wave does not advect itself: q = A cos(k·x − σt), σ = U·k − (β kx + U·k/L²)/(|k|² + 1/L²), damped."""
     grid = make_grid((16, 24), devices=3, lengths=[5.0, 7.0])
-    equation = Vorticity(grid, viscosity=0.01, beta=6.0, drag=0.03, hyperviscosity=1e-5, hyper_order=3)
+    given = {"mean_velocity": flow, "deformation_radius": radius}
+    equation = Vorticity(grid, viscosity=0.01, beta=6.0, drag=0.03, hyperviscosity=1e-5, hyper_order=3, **given)
     k = 2 * np.pi * np.array([2 / 5.0, -3 / 7.0])
-    k2 = k @ k
+    k2, carried, inverse = k @ k, np.dot(flow or (0, 0), k), 1 / radius**2 if radius else 0.0
+    sigma = carried - (6.0 * k[0] + carried * inverse) / (k2 + inverse)
     wave = lambda phase: sw.sample(lambda x, y: 4 * jnp.cos(k[0] * x + k[1] * y - phase), grid)[None]  # noqa: E731
     state = advanced(equation, ETDRK4(), wave(0.0), 3.0, 0.25)
     damped = np.exp(-3.0 * (0.01 * k2 + 0.03 + 1e-5 * k2**3))
-    expected = damped * wave(-6.0 * k[0] / k2 * 3.0)
+    expected = damped * wave(3.0 * sigma)
     np.testing.assert_allclose(equation.to_physical(state.field)["vorticity"], expected, atol=1e-13)
     assert float(jnp.max(jnp.abs(expected - damped * wave(0.0)))) > 1
+
+
+def lamb_dipole(x, y, radius=1.0, speed=1.0):
+    """ω of Lamb and Chaplygin, which moves along x: −2Uk J₁(kr)/J₀(ka) sin θ inside r = a, J₁(ka) = 0."""
+    k = float(special.jn_zeros(1, 1)[0]) / radius
+    r = np.hypot(x, y)
+    return np.where(
+        r < radius, -2 * speed * k * special.j1(k * r) / special.j0(k * radius) * y / np.where(r > 0, r, 1.0), 0.0
+    )
+
+
+def test_a_dipole_moves_at_its_speed_and_stays_where_a_mean_flow_meets_it(make_grid):
+    """Its images slow it down by πa²/L²; the mean flow is a change of frame, to round-off."""
+    grid = make_grid((64, 64), devices=2, lengths=[8.0, 8.0])
+    x, y = np.meshgrid(8 * np.arange(64) / 64, 8 * np.arange(64) / 64, indexing="ij")
+    start = jnp.asarray(lamb_dipole(x - 3.0, y - 4.0))[None]
+    moved = {}
+    for speed in (0.0, -0.5):
+        equation = Vorticity(grid, mean_velocity=(speed, 0.25))
+        state = advanced(equation, IFRK4(), start, 1.0, 0.05)
+        moved[speed] = np.asarray(equation.to_physical(state.field)["vorticity"])[0]
+    angle = lambda w: np.angle(np.fft.fft(np.sum(w**2, axis=1))[1])  # noqa: E731 (of the first wave along x)
+    distance = -(angle(moved[0.0]) - angle(np.asarray(start[0]))) * 8 / (2 * np.pi)
+    assert distance == pytest.approx(1 - np.pi / 64, rel=0.005)
+    waves = np.fft.fft(moved[-0.5], axis=0) * np.exp(-1j * 2 * np.pi / 8 * np.fft.fftfreq(64, 1 / 64) * 0.5)[:, None]
+    np.testing.assert_allclose(np.fft.ifft(waves, axis=0).real, moved[0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("topography", "radius"),
+    [("1.5*cos(x)*sin(2*y)", None), pytest.param("2*sin(x + y)", 0.7, marks=pytest.mark.thorough)],
+)
+def test_flow_over_topography_conserves_energy_and_potential_enstrophy(make_grid, topography, radius):
+    grid = make_grid((24, 18), devices=2)
+    equation = Vorticity(grid, beta=2.0, topography=topography, deformation_radius=radius)
+    fields = equation.from_physical({"vorticity": eddies(grid)})
+    kept = ["energy", "potential_enstrophy"]
+    tangent = jax.tree.map(jnp.add, equation.nonlinear(fields, 0.0), equation.linear().apply(fields))
+    row, rates = jax.jvp(lambda f: equation.series(f, 0.1), (fields,), (tangent,))
+    hill = Vorticity(grid, beta=0.0, topography=topography, deformation_radius=radius)
+    _, alone = jax.jvp(lambda f: hill.series(f, 0.1), (fields,), (hill.nonlinear(fields, 0.0),))
+    assert abs(float(rates["energy"])) < 1e-13 * float(row["energy"])
+    assert all(abs(float(alone[name])) < 1e-13 * float(row[name]) for name in kept), "β is a slope of its own"
+    assert abs(float(alone["enstrophy"])) > 1e-2
+
+
+@pytest.mark.parametrize("radius", [None, pytest.param(0.8, marks=pytest.mark.thorough)])
+def test_flow_along_contours_of_potential_vorticity_is_steady(make_grid, radius):
+    """q + η = 3ψ is advected along itself; η as values at the points, the mean flow across it is a source −U·∇η."""
+    grid = make_grid((16, 16), devices=2)
+    psi = sw.sample(lambda x, y: jnp.cos(x) * jnp.sin(2 * y) + jnp.sin(3 * x - y), grid)
+    lap_psi = sw.sample(lambda x, y: -5 * jnp.cos(x) * jnp.sin(2 * y) - 10 * jnp.sin(3 * x - y), grid)
+    q = lap_psi - (psi / radius**2 if radius else 0.0)
+    equation = Vorticity(grid, topography=3 * psi - q, deformation_radius=radius)
+    fields = equation.from_physical({"vorticity": q[None]})
+    change = equation.to_physical(equation.nonlinear(fields, 0.0))["vorticity"]
+    np.testing.assert_allclose(change, 0.0, atol=1e-12)
+    flat = equation.to_physical(Vorticity(grid, deformation_radius=radius).nonlinear(fields, 0.0))["vorticity"]
+    assert float(jnp.max(jnp.abs(flat))) > 1
+    windy = Vorticity(grid, topography=3 * psi - q, deformation_radius=radius, mean_velocity=(0.5, 0.25))
+    slopes = sw.operators.gradient(grid_forward(grid, 3 * psi - q), grid)
+    expected = -(0.5 * slopes[0] + 0.25 * slopes[1])
+    np.testing.assert_allclose(windy.nonlinear(fields, 0.0)["vorticity"][0], expected, atol=1e-13)
+
+
+def grid_forward(grid, values):
+    return sw.fft.Transform(grid).forward(values)
 
 
 @pytest.mark.thorough
@@ -62,7 +139,7 @@ def test_the_same_flow_as_navier_stokes(make_grid):
     flow = advanced(NavierStokes(grid, viscosity=0.02), IFRK4(), jnp.stack([-psi_y, psi_x]), 0.5, 0.01)
     expected = sw.operators.curl(flow.field["velocity"], grid)
     computed = advanced(equation, IFRK4(), eddies(grid), 0.5, 0.01).field["vorticity"]
-    np.testing.assert_allclose(computed, expected, atol=1e-14)
+    np.testing.assert_allclose(computed, expected, atol=1e-13)
     row = jax.jit(equation.series)({"vorticity": computed}, 0.01)
     for name, other in jax.jit(NavierStokes(grid, 0.02).series)(flow.field, 0.01).items():
         assert name not in row or float(row[name]) == pytest.approx(float(other), rel=1e-12)
@@ -104,6 +181,9 @@ def test_a_mean_vorticity_cannot_be_held_in_a_periodic_box(make_grid):
         ({"viscosity": -1.0}, "viscosity -1.0: zero or more is needed"),
         ({"hyper_order": 0}, "hyper_order 0: one or more is needed"),
         ({"beta": float("inf")}, "beta inf: a finite number is needed"),
+        ({"mean_velocity": (1.0,)}, "mean_velocity .1.0,.: 2 numbers are needed"),
+        ({"deformation_radius": 0.0}, "deformation_radius 0.0: a positive number is needed"),
+        ({"topography": "cos(t)"}, "topography 'cos.t.' holds t: an expression of x, y and pi is needed"),
     ],
     ids=lambda o: str(o),
 )

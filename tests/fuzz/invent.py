@@ -22,14 +22,14 @@ from fuzz.turns import COUPLED, EXACT, Turn
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
 TWO_D = {
     "hasegawa-mima", "hasegawa-wakatani", "vorticity", "two-layer-quasi-geostrophic", "surface-quasi-geostrophic",
-    "active-nematic", "shallow-water",
+    "multi-layer-quasi-geostrophic", "active-nematic", "shallow-water",
 }  # fmt: skip
 FLOWS = {"navier-stokes", "boussinesq", "mhd", "oldroyd-b", "fene-p"}  # in two and three dimensions
 SIDES = {1: (8, 40), 2: (6, 18), 3: (5, 10)}
 # whose products the library forms otherwise than their text says: the same where no product is aliased
 OTHER_FORMS = {
     "boussinesq", "burgers", "hall-mhd", "hasegawa-mima", "hasegawa-wakatani", "mhd", "reduced-mhd", "shallow-water",
-    "surface-quasi-geostrophic", "two-layer-quasi-geostrophic", "vorticity",
+    "surface-quasi-geostrophic", "two-layer-quasi-geostrophic", "multi-layer-quasi-geostrophic", "vorticity",
 }  # fmt: skip
 OF_ANY_SIGN = {
     "beta", "shear", "density_gradient", "rotation", "nonlinearity", "dispersion", "linear_dispersion", "coupling",
@@ -100,6 +100,7 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
     }  # fmt: skip
     for key in needed.get(name, ()):
         section[key] = draw(POSITIVE)
+    section |= draw(further_parts(name, dimensions))
     entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
     for key, default in entry["defaults"].items():
         if draw(st.booleans()) or (name in COUPLED and key in COUPLING):
@@ -108,12 +109,43 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
         _add_wind(draw, section, dimensions)
     if name == "boussinesq" and dimensions == 2:
         section.pop("rotation", None)
+    entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
+    return section, dimensions, dict(entry["fields"])
+
+
+@st.composite
+def further_parts(draw: Any, name: str, dimensions: int) -> dict[str, Any]:
+    """Layers, scalars, and whatever else of an equation is left out where it is not given."""
+    if name == "multi-layer-quasi-geostrophic":
+        return draw(layers())
+    optional: dict[str, Any] = {}
+    if name == "vorticity":
+        optional = {"mean_velocity": [draw(SIGNED), draw(SIGNED)], "deformation_radius": draw(POSITIVE),
+                    "topography": draw(st.sampled_from(HILLS))}  # fmt: skip
+    if name == "navier-stokes":
+        optional = {"smagorinsky": draw(st.sampled_from([0.0, 0.17, 1.0]))}
+    section = {key: value for key, value in optional.items() if draw(st.booleans())}
     if name == "navier-stokes" and draw(st.booleans()):
         section |= {"scalars": ["c"], "diffusivities": [draw(POSITIVE)]}
         if draw(st.booleans()):
             section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
-    entry = library.BUILT[name](section, dimensions) if name in library.BUILT else library.TABLE[name]
-    return section, dimensions, dict(entry["fields"])
+    return section
+
+
+HILLS = ["0.5*cos(2*pi*x/9)", "exp(-(x - 1)**2)*sin(y)", "0.3"]
+
+
+@st.composite
+def layers(draw: Any) -> dict[str, Any]:
+    """Layers of a quasi-geostrophic flow and their stratification."""
+    names = draw(st.sampled_from([["a", "b"], ["upper", "middle", "lower"]]))
+    some = lambda count: [draw(st.sampled_from([0.2, 0.5, 1.0])) for _ in range(count)]  # noqa: E731
+    section = {"layers": names, "thicknesses": some(len(names)), "reduced_gravities": some(len(names) - 1)}
+    optional = {
+        "mean_flows": [draw(SIGNED) for _ in names], "surface_gravity": 1.5,
+        "coriolis": draw(st.sampled_from([-1.0, 2.0])), "topography": draw(st.sampled_from(HILLS)),
+    }  # fmt: skip
+    return section | {key: value for key, value in optional.items() if draw(st.booleans())}
 
 
 @st.composite

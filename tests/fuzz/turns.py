@@ -13,7 +13,8 @@ from reference.steppers import STEPPERS
 # whose linear part couples fields or components: their steppers have turns of their own
 COUPLED = {
     "active-nematic", "boussinesq", "brusselator", "hall-mhd", "hasegawa-wakatani", "isothermal-flow", "keller-segel",
-    "klein-gordon", "mhd", "oldroyd-b", "reduced-mhd", "shallow-water", "sine-gordon", "zakharov",
+    "klein-gordon", "mhd", "multi-layer-quasi-geostrophic", "oldroyd-b", "reduced-mhd", "shallow-water",
+    "sine-gordon", "zakharov",
 }  # fmt: skip
 TEXTS = 20  # turns of written equations, beside one of each equation
 EXACT = ("two-thirds", "three-halves", "one-half")  # under which no product is aliased

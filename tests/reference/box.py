@@ -35,6 +35,11 @@ class Box:
         self.x = np.meshgrid(*sides, indexing="ij")
         self.mean_mode = reduce(np.logical_and, [n == 0 for n in self.n])
 
+    @property
+    def highest(self):
+        """Largest wavenumber along each axis that is kept."""
+        return np.array([np.max(np.abs(k[self.kept])) for k in self.k_full])
+
     def _kept(self):
         share = [np.abs(n) / size for n, size in zip(self.n, self.given, strict=True)]
         if self.rule == "none":

@@ -44,12 +44,16 @@ def rate_of(section, system, fields):
         cells = section.get("cell_speed", 0.0)
         wind[:2] += cells * (box.lengths / box.lengths[0])[:2]
         return np.sum(wind / spacing)
-    if name in SPEEDS:
-        each = [at_points(text) for text in SPEEDS[name]]
-        speeds = np.maximum(*each) if name.startswith("two-layer") else sum(each)
+    if name in SPEEDS or "layers" in section:
+        each = [at_points(text) for text in SPEEDS.get(name) or [f"perp(psi_of_{q})" for q in section["layers"]]]
+        speeds = np.max(each, axis=0) if "-layer" in name else sum(each)
         mean = {"mhd": section.get("mean_field") or (), "reduced-mhd": [0.0, 0.0, section.get("mean_field", 1.0)]}
         waves = sum(np.abs(v) / np.min(h) for v, h in zip(mean.get(name, ()), spacing, strict=False))
-        return np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False))) + waves + of_bodies
+        eddies = 0.0
+        if "smagorinsky" in section:
+            faster = max(1.0, 1 / section.get("turbulent_schmidt", 0.7)) if section.get("scalars") else 1.0
+            eddies = at_points("eddy")[0] * np.sum(box.highest**2) * faster
+        return np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False)) + eddies) + waves + of_bodies
     text = REACTIONS.get(name) or section.get("rate")
     if not text:
         raise NotKnown(f"the rate of {name}")

@@ -145,14 +145,6 @@ TABLE = {
         defaults={"shear": 0.0, "beta": 0.0, "drag": 0.0, **HYPER}, no_mean=("upper_pv", "lower_pv"), energies={},
         series={"upper_enstrophy": "upper_pv**2/2", "lower_enstrophy": "lower_pv**2/2"},
     ),
-    "vorticity": scalar(
-        "dt(vorticity) = -v@grad(vorticity) - beta*v.y + cause(viscosity, viscosity*lap(vorticity))"
-        " - cause(drag, drag*vorticity) + cause(hyperviscosity, hyper(vorticity, hyperviscosity, hyper_order))",
-        name="vorticity", define={"psi": "inverse_lap(vorticity)", "v": "perp(psi)"}, no_mean=("vorticity",),
-        defaults={"viscosity": 0.0, "beta": 0.0, "drag": 0.0, **HYPER},
-        energies={"energy": "v@v/2", "enstrophy": "vorticity*vorticity/2"},
-        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
-    ),
     "hasegawa-wakatani": entry(
         ["dt(vorticity) = -v@grad(vorticity) + adiabaticity*(c - modified*mean(c, y)) + viscosity*lap(vorticity)"
          " + hyper(vorticity, hyperviscosity, hyper_order)",
@@ -219,18 +211,27 @@ def navier_stokes(given, d):
     lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity)"
              " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity) + penalise(velocity)",
              "div(velocity) = 0"]  # fmt: skip
-    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
+    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, "turbulent_schmidt": 0.7, **HYPER}
+    closed = "smagorinsky" in given
+    define = {"strain": "sym(grad(velocity))",
+              "eddy": "(smagorinsky*width)**2*sqrt(2*trace(strain@strain))"} if closed else {}  # fmt: skip
+    lines[0] += " + div(2*eddy*strain)" if closed else ""
     for i, name in enumerate(given.get("scalars", ())):
         gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
         pull = " - ".join(["", *(f"explicit({g}*velocity.{'xyz'[a]})" for a, g in enumerate(gradient.tolist()) if g)])
         kappa = given["diffusivities"][i]
         spread = f"cause(diffusion, {kappa}*lap({name}))"
+        steep = " + ".join([f"grad({name})", *(f"{g}*e{'xyz'[a]}" for a, g in enumerate(gradient.tolist()) if g)])
+        pull += f" + div(eddy/turbulent_schmidt*({steep}))" if closed else ""
         lines.append(f"dt({name}) = -div({name}*velocity) + {spread}{pull} + penalise({name}, {kappa})")
         fields[name] = "scalar"
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
     series = {"enstrophy": "square(grad(velocity))/2"}
-    return entry(lines, fields, unknowns={"p": "scalar"}, defaults=numbers, energies=energies, series=series)
+    series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)"} if closed else {}
+    return entry(
+        lines, fields, unknowns={"p": "scalar"}, define=define, defaults=numbers, energies=energies, series=series
+    )
 
 
 def boussinesq(given, d):
@@ -307,6 +308,51 @@ def fene_p(given, d):
     )  # fmt: skip
 
 
+def multi_layers(given, d):
+    """Layers from the balance of each: ψ_n are unknowns, solved together for each mode."""
+    names, shares = given["layers"], np.array(given["thicknesses"]) / np.sum(given["thicknesses"])
+    count, depth, f2 = len(names), np.sum(given["thicknesses"]), given.get("coriolis", 1.0) ** 2
+    pulls = [f2 / (g * depth) for g in [given.get("surface_gravity", np.inf), *given["reduced_gravities"]]] + [0.0]
+    flows = [0.0, *(given.get("mean_flows") or [0.0] * count), 0.0]
+    lines, hill = [], f" + {given['topography']}" if given.get("topography") else ""
+    for n, q in enumerate(names):
+        above, below = pulls[n] / shares[n], pulls[n + 1] / shares[n]
+        psi, u = f"psi_of_{q}", flows[n + 1]
+        rest = f" + {above}*(psi_of_{names[n - 1]} - {psi})" if n else f" - {above}*{psi}"
+        rest += f" + {below}*(psi_of_{names[n + 1]} - {psi})" if n + 1 < count else ""
+        slope = above * (u - flows[n]) + below * (u - flows[n + 2])  # of the mean, without β
+        low = n + 1 == count
+        own = f" - {u}*dx({hill[3:]}) - drag*lap({psi})" if low and hill else f" - drag*lap({psi})" if low else ""
+        lines += [
+            f"dt({q}) = -perp({psi})@grad({q}{hill if low else ''}) - {u}*dx({q}) - (beta + {slope})*dx({psi})"
+            f" + viscosity*lap({q}) + hyper({q}, hyperviscosity, hyper_order){own}", f"lap({psi}){rest} = {q}",
+        ]  # fmt: skip
+    return entry(
+        lines, dict.fromkeys(names, "scalar"), unknowns={f"psi_of_{q}": "scalar" for q in names}, energies={},
+        defaults={"beta": 0.0, "drag": 0.0, "viscosity": 0.0, **HYPER}, no_mean=tuple(names),
+        series={f"{q}_enstrophy": f"{q}**2/2" for q in names},
+    )  # fmt: skip
+
+
+def vorticity(given, d):
+    """Potential vorticity of one layer, above topography and under a mean flow if they are given."""
+    stretch = f"psi/{given['deformation_radius']}**2" if given.get("deformation_radius") else "0*psi"
+    hill, (u, v) = given.get("topography") or "0", given.get("mean_velocity") or [0.0, 0.0]
+    over = f" - v@grad({hill}) - {u}*dx({hill}) - {v}*dy({hill})" if given.get("topography") else ""
+    tilt = f" - ({u}*v.y - {v}*v.x)/{given['deformation_radius']}**2" if given.get("deformation_radius") else ""
+    wind = f"{u}*dx(vorticity) + {v}*dy(vorticity)"
+    return scalar(
+        [f"dt(vorticity) = -v@grad(vorticity) - beta*v.y{over} - cause(mean_flow, {wind}){tilt}"
+         " + cause(viscosity, viscosity*lap(vorticity)) - cause(drag, drag*vorticity)"
+         " + cause(hyperviscosity, hyper(vorticity, hyperviscosity, hyper_order))",
+         f"lap(psi) - {stretch} = vorticity"],
+        name="vorticity", unknowns={"psi": "scalar"}, define={"v": "perp(psi)"}, no_mean=("vorticity",),
+        defaults={"viscosity": 0.0, "beta": 0.0, "drag": 0.0, **HYPER},
+        energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
+        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
+    )  # fmt: skip
+
+
 def advection_diffusion(given, d):
     line = "dt(c) = diffusivity*lap(c)"
     if given.get("velocity"):
@@ -324,4 +370,6 @@ BUILT = {
     "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
     "advection-diffusion": advection_diffusion,
     "fene-p": fene_p,
+    "multi-layer-quasi-geostrophic": multi_layers,
+    "vorticity": vorticity,
 }

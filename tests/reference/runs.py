@@ -21,7 +21,11 @@ from .steppers import EMBEDDED, STEPPERS, Pair, Phi
 from .system import System
 from .walls import RecordBetween, Walled, conditions_of
 
-NOT_NUMBERS = {"name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget"}
+NOT_NUMBERS = {
+    "name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget", "layers", "thicknesses",
+    "reduced_gravities", "surface_gravity", "coriolis", "mean_flows", "topography", "mean_velocity",
+    "deformation_radius",
+}  # fmt: skip
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
 STREAMS = {  # texts of velocities that follow from a field
     **{name: {"velocity": "v"} for name in ("hasegawa-mima", "hasegawa-wakatani", "vorticity")},
@@ -65,6 +69,7 @@ def system_of(table):
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
         numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
+    numbers["width"] = np.pi / np.prod(box.highest) ** (1 / d)
     series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],

@@ -1,0 +1,56 @@
+"""Topography of quasi-geostrophic flows: an expression of the place, or values at the points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from solver.written import WrittenError
+from solver.written.parse import read_expression
+from solver.written.tree import Call, Node
+from solver.written.vocabulary import POINTWISE
+
+NEEDED = "an expression of x, y and pi is needed, such as 'exp(-4*(x - pi)**2)'"
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Expression:
+    """A topography as text, without leaves as a pytree."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def checked_topography(given: Any) -> Any:
+    """A topography as an equation holds it: an expression, values at the points, or None.
+
+    Raises:
+        ValueError: an expression that cannot be read, or holds more than functions of x, y and pi.
+    """
+    if isinstance(given, str) and (others := sorted(_others(given))):
+        raise ValueError(f"topography {given!r} holds {others[0]}: {NEEDED}")
+    return Expression(given) if isinstance(given, str) else given
+
+
+def topography_in_text(topography: Any) -> dict[str, Any]:
+    """Keys of a `Text` that make the name `topography` known in it: `define`, or `at_points`."""
+    if topography is None:
+        return {}
+    if isinstance(topography, Expression):
+        return {"define": (("topography", topography.text),)}
+    return {"at_points": ("topography",)}
+
+
+def _others(expression: str) -> set[str]:
+    """Names and functions in an expression that a topography may not hold."""
+    try:
+        parts: list[Node] = list(read_expression(expression).walk())
+    except WrittenError as error:
+        raise ValueError(f"topography {expression!r}: {str(error).splitlines()[0]}; {NEEDED}") from None
+    called = {part.function for part in parts if isinstance(part, Call)}
+    return (set().union(*(part.names for part in parts)) - {"x", "y", "pi"}) | (called - POINTWISE.keys())
