@@ -20,7 +20,7 @@ def test_an_equation_is_printed_with_its_lines_its_numbers_and_what_acts_on_it(m
         "navier-stokes",
         "  u_t = −u·∇u − ∇p + ν∇²u − μ u",
         "  ∇·u = 0",
-        "  viscosity ν = 0.01, drag μ = 0.5, hyper_order q = 2",
+        "  viscosity ν = 0.01, drag μ = 0.5, hyper_order q = 2, turbulent_schmidt = 0.7",
         "  forcing: Kolmogorov(amplitude=1.5, wavenumber=2)",
         "  on [8, 8] points on [2, 1], two-thirds, float64; on 2 slabs",
     ]

@@ -16,6 +16,6 @@ def test_it_imports_numpy_and_scipy_alone():
             assert {name.split(".")[0] for name in names} <= known, path
 
 
-def test_it_has_at_most_3400_lines():
-    """2600 for the periodic box, and 800 between walls."""
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES) <= 3400
+def test_it_has_at_most_3500_lines():
+    """2700 for the periodic box, and 800 between walls."""
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES) <= 3500
