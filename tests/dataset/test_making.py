@@ -54,6 +54,7 @@ def test_the_files_hold_every_member_once(data_set, manifest):
     assert {"slabwave", "jax", "h5py"} <= manifest["versions"].keys()
 
 
+@pytest.mark.slow
 def test_vorticity_is_the_curl_of_velocity_in_the_files(data_set):
     """Which axis is x, which component is u, and which values belong to which time."""
     velocity, vorticity = trajectories(data_set, "velocity"), trajectories(data_set, "vorticity")

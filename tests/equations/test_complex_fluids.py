@@ -64,6 +64,7 @@ def test_polymers_without_a_longest_length_are_those_of_oldroyd(make_grid):
     np.testing.assert_allclose(of_c["conformation"], of_tau["stress"] * 1.5 / 0.2, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "wave", "drive"),
     [(0.0, (2, 0), 1.3), (0.0, (2, 2), -1.3), (0.8, (3, 0), 1.3 + 0.8), (0.8, (0, 3), 1.3 - 0.8)],

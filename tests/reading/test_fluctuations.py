@@ -144,6 +144,7 @@ def test_the_pressure_of_a_snapshot(run):
     assert not [name for name in plain if "pressure" in name]
 
 
+@pytest.mark.slow
 def test_wall_units_of_a_shear(run):
     opened, *_ = run
     units = sw.wall_units(opened.records["vertical-profiles"].isel(t=0), NU)
