@@ -7,6 +7,7 @@ from typing import ClassVar
 from jax.typing import ArrayLike
 
 from solver.dynamics.equation import Equation
+from solver.static import is_zero
 from solver.written import Text
 
 
@@ -76,3 +77,7 @@ class ActiveNematic(Equation):
                  "elasticity": "K", "disorder": "A", "saturation": "C"},
     )  # fmt: skip
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+
+    def __check_init__(self) -> None:
+        if is_zero(self.viscosity) and is_zero(self.friction):
+            raise ValueError("viscosity 0 and friction 0: one above zero is needed, which the active force meets")

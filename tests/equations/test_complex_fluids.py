@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 
 import solver as sw
 
@@ -87,6 +88,11 @@ def test_active_filaments_grow_as_linear_theory_says(order, wave, drive, make_gr
     growth = abs(drive) * zeta * k2 / (2 * (nu * k2 + mu)) * np.sign(drive if order else 1.0) - relaxing
     found = np.sum(rates[moved][0] * ripple) / np.sum(ripple**2)
     assert found == pytest.approx(growth, rel=1e-6)
+
+
+def test_an_active_force_needs_what_it_meets(make_grid):
+    with refused_in_one_line("viscosity 0 and friction 0: one above zero is needed"):
+        sw.equations.ActiveNematic(make_grid((8, 8), devices=1), viscosity=0, friction=0.0)
 
 
 def test_damped_flames_grow_as_linear_theory_says(make_grid):
