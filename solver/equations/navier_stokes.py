@@ -72,6 +72,7 @@ def _text(scalars: tuple[str, ...] = (), has_gradients: bool = False, has_eddies
         fields={"velocity": "vector", **dict.fromkeys(scalars, "scalar")},
         unknowns={"pressure": "scalar"},
         parameters=parameters,
+        units={"subgrid_dissipation": "length^2/time^3"} if has_eddies else {},
         energies=energies,
         series={
             "enstrophy": "-(velocity@div(grad(velocity)) + div(velocity)**2)/2",

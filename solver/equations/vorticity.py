@@ -88,6 +88,11 @@ class Vorticity(Equation):
         return [*further[1:], further[0]]
 
 
+# where an expression of x and y, which has no units, would leave none to the columns
+UNITS = {"energy": "length^2/time^2", "enstrophy": "1/time^2", "palinstrophy": "1/(length*time)^2",
+         "potential_enstrophy": "1/time^2"}  # fmt: skip
+
+
 @cache
 def _text(has_wind: bool, has_radius: bool, topography: tuple[tuple[str, Any], ...] = ()) -> Text:
     """The equation with these parts; `topography` are keys of a text that define it."""
@@ -117,7 +122,7 @@ def _text(has_wind: bool, has_radius: bool, topography: tuple[tuple[str, Any], .
         },
         define={"psi": psi, "u": "perp(psi)", **dict(keys.get("define", ()))},
         at_points=keys.get("at_points", ()),
-        units={"vorticity": "1/time"},
+        units={"vorticity": "1/time", **(UNITS if has_hills else {})},
         means={"vorticity": 0},
         energies=energies,
         series=series | ({"potential_enstrophy": "(vorticity + topography)**2/2"} if has_hills else {}),

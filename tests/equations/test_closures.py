@@ -45,6 +45,7 @@ def test_stress_of_a_flow_and_its_rate_against_numpy(make_grid):
     crossings = sum(abs(u[i]) * n / side for i, (n, side) in enumerate(zip(shape, lengths, strict=True)))
     row = closed.series(fields, 0.1)
     assert float(row["cfl"]) == pytest.approx(0.1 * np.max(crossings + eddy * np.sum(highest**2)), rel=1e-12)
+    assert closed.report.units()["subgrid_dissipation"] == "length^2/time^3"
     assert float(row["subgrid_dissipation"]) == pytest.approx(np.mean(2 * eddy * np.sum(strain**2, axis=(0, 1))))
 
 

@@ -81,6 +81,7 @@ def test_flow_over_topography_conserves_energy_and_potential_enstrophy(make_grid
     equation = Vorticity(grid, beta=2.0, topography=topography, deformation_radius=radius)
     fields = equation.from_physical({"vorticity": eddies(grid)})
     kept = ["energy", "potential_enstrophy"]
+    assert [equation.report.units()[name] for name in kept] == ["length^2/time^2", "1/time^2"]
     tangent = jax.tree.map(jnp.add, equation.nonlinear(fields, 0.0), equation.linear().apply(fields))
     row, rates = jax.jvp(lambda f: equation.series(f, 0.1), (fields,), (tangent,))
     hill = Vorticity(grid, beta=0.0, topography=topography, deformation_radius=radius)
