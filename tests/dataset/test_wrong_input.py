@@ -64,7 +64,7 @@ def test_a_run_without_members_makes_no_data_set(run_file, tmp_path):
 @pytest.mark.slow
 def test_check_says_what_the_data_set_will_hold(run_file, capsys):
     assert main(["check", str(run_file)]) == 0
-    assert "output/many/turbulence: 8 for train, 1 for valid, 1 for test; 3 times of each" in capsys.readouterr().out
+    assert "output/run/turbulence: 8 for train, 1 for valid, 1 for test; 3 times of each" in capsys.readouterr().out
 
 
 def test_what_members_may_be_when_drawn_again_is_checked(run_file):

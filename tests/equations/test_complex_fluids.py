@@ -52,6 +52,7 @@ def test_what_polymers_and_flow_lose(name, shape, make_grid):
     assert rate == pytest.approx(-float(row["dissipation"]) - lost, rel=1e-11)
 
 
+@pytest.mark.thorough  # the second program and what is lost see both
 @pytest.mark.slow
 def test_polymers_without_a_longest_length_are_those_of_oldroyd(make_grid):
     """τ = ν_p/λ (c − I) where L is infinite."""

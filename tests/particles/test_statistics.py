@@ -140,6 +140,7 @@ def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(written, tmp_p
     assert main(["verify", str(stopped)]) == 0
 
 
+@pytest.mark.thorough  # test_runs.py draws a run with particles
 @pytest.mark.slow
 def test_they_are_drawn(written):
     assert main(["plot", str(written / "whole")]) == 0

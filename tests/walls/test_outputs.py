@@ -102,8 +102,8 @@ def test_every_output_is_written_or_refused_in_one_line(make_grid):
     assert all(text.startswith("output") and "needed" in text and "\n" not in text for text in refused.values())
     of_modes = {name for name, text in refused.items() if text.endswith("Fourier modes of a periodic box are needed")}
     assert of_modes == {
-        "correlations", "cospectra", "domain-length", "elsasser", "helicity", "line-spectra", "modes", "plane-spectra",
-        "scales", "spectra", "structure-functions", "transfer", "wave-vortex",
+        "binned-spectra", "correlations", "cospectra", "domain-length", "elsasser", "helicity", "line-spectra", "modes",
+        "plane-spectra", "scales", "spectra", "structure-functions", "transfer", "wave-vortex",
     }  # fmt: skip
     assert "points that count alike are needed" in refused["pdfs"]
     assert "output.statistics.of: output spectra: field velocity is of Stokes modes" in refused["statistics"]
