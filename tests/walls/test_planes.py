@@ -80,9 +80,8 @@ def test_gradients_on_several_devices_are_those_on_one(make_grid, devices):
     assert float(found[0]) == pytest.approx(float(found[1]), rel=1e-10)
 
 
-@pytest.mark.thorough  # a run of test_planes.py has particles, too
 @pytest.mark.slow
-@pytest.mark.parametrize(("x", "devices"), [(11, 3), (12, 2)])
+@pytest.mark.parametrize(("x", "devices"), [(11, 3), pytest.param(12, 2, marks=pytest.mark.thorough)])
 def test_particles_move_as_on_one_device(make_grid, x, devices):
     """Of sides that the devices divide, and of others."""
     found = []
