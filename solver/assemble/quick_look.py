@@ -9,9 +9,8 @@ from typing import Any
 import jax
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import viscosity_of_dissipation
 from solver.io import read_snapshot, write_snapshot
-from solver.outputs.at_points import Selection, variables
+from solver.outputs.at_points import Selection, attributes_of, variables
 from solver.pictures import View
 from solver.pictures.drawn_slices import figure_of
 from solver.steppers import State
@@ -52,8 +51,7 @@ def plot(
         raise ValueError(f"plot in {jax.process_count()} processes: one is needed; `slabwave plot` draws snapshots")
     view = View(field=field, component=component, plane=plane, at=at, dark=dark)
     written = variables(equation, Selection(), state.field, state.t)
-    viscosity = viscosity_of_dissipation(equation)
-    about = {"title": equation.name} | ({} if viscosity is None else {"viscosity": viscosity})
+    about = attributes_of(equation, equation.name)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "state.h5"
         write_snapshot(path, written, equation.grid, int(state.step), float(state.t), about)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from solver.diagnostics.spectra import energy_of_modes
 from solver.diagnostics.sums import nearest_shell, sum_by_index
 from solver.grid import Grid
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of |k|, without the mean k = 0. The first contains the smallest |k| of the grid.
+    """Bins of |k|, without the mean k = 0.
 
     Args:
         width: width of each bin [1/length], with the centres 0, Δ, 2Δ, …; the smallest 2π/L of the axes if None.
@@ -48,17 +51,12 @@ class Bins:
 
     def index(self, grid: Grid) -> Array:
         """The bin of each stored mode; a number that no bin has for k = 0."""
-
-        def fill() -> Array:
-            k = jnp.sqrt(sum(k * k for k in map(jnp.asarray, grid.wavenumbers())))
-            if self.per_decade is None:
-                place = k / self._width(grid)
-            else:
-                place = self.per_decade * jnp.log10(jnp.where(k > 0, k, 1) / self._smallest(grid))
-            return jnp.where(k > 0, jnp.minimum(nearest_shell(place, grid), last), last + 1)
-
-        last = len(self.centres(grid)) - 1
-        return grid.on_modes(fill)
+        last, k = len(self.centres(grid)) - 1, jnp.sqrt(grid.k_squared())
+        if self.per_decade is None:
+            place = k / self._width(grid)
+        else:
+            place = self.per_decade * jnp.log10(jnp.where(k > 0, k, 1) / self._smallest(grid))
+        return jnp.where(k > 0, jnp.minimum(nearest_shell(place, grid), last), last + 1)
 
     def _width(self, grid: Grid) -> float:
         return self._smallest(grid) if self.width is None else self.width
@@ -67,6 +65,7 @@ class Bins:
         return min(grid.fundamental[axis] for axis in grid.varying_axes)
 
 
+@partial(jax.jit, static_argnames=("grid", "bins"))  # outside of `jit` each operation would be compiled by itself
 def binned_spectrum(u_hat: Complex[Array, ...], grid: Grid, bins: Bins) -> Float[Array, bins]:
     """E(k) = ½ Σ |û|² over the modes in each bin of |k|, but for k = 0; not divided by the bin's width.
 
@@ -80,5 +79,4 @@ def binned_spectrum(u_hat: Complex[Array, ...], grid: Grid, bins: Bins) -> Float
     Returns:
         One value [u²] per entry of `bins.centres(grid)`, on every device. One all-reduce of the bins.
     """
-    energy = 0.5 * (u_hat.real**2 + u_hat.imag**2).reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()
-    return sum_by_index(energy, bins.index(grid), len(bins.centres(grid)), grid)
+    return sum_by_index(energy_of_modes(u_hat, grid), bins.index(grid), len(bins.centres(grid)), grid)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Complex, Float
 
 from solver.diagnostics.increments import longest_separation
 from solver.diagnostics.probability import ratio
-from solver.diagnostics.spectra import shell_index, shell_wavenumbers
+from solver.diagnostics.spectra import energy_of_modes, shell_index, shell_wavenumbers
 from solver.diagnostics.sums import sum_by_index
 from solver.grid import Grid
 
@@ -35,7 +35,8 @@ def line_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[Ar
 
     Source: Pope, Turbulent Flows (2000), section 6.5 (with half of the mean square, one-sided).
     """
-    return sum_by_index(_energy(u_hat, grid), _mode_number(grid, axis), len(line_wavenumbers(grid, axis)), grid)
+    energy = 0.5 * (u_hat.real**2 + u_hat.imag**2) * grid.mode_weights()
+    return sum_by_index(energy, _mode_number(grid, axis), len(line_wavenumbers(grid, axis)), grid)
 
 
 def across_wavenumbers(grid: Grid, axis: int) -> np.ndarray:
@@ -60,12 +61,8 @@ def plane_spectrum(u_hat: Complex[Array, ...], grid: Grid, axis: int) -> Float[A
     """
     shape = len(line_wavenumbers(grid, axis)), len(across_wavenumbers(grid, axis))
     shell = shell_index(grid, _across(grid, axis))
-    energy = _energy(u_hat, grid).reshape(-1, *grid.spectral_shape).sum(axis=0)
+    energy = energy_of_modes(u_hat, grid)
     return sum_by_index(energy, _mode_number(grid, axis) * shape[1] + shell, math.prod(shape), grid).reshape(shape)
-
-
-def _energy(u_hat: Array, grid: Grid) -> Array:
-    return 0.5 * (u_hat.real**2 + u_hat.imag**2) * grid.mode_weights()
 
 
 def _mode_number(grid: Grid, axis: int) -> Array:

@@ -107,8 +107,7 @@ def shell_spectrum(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shell
     Returns:
         One value per entry of `shell_wavenumbers(grid)`, on every device. One all-reduce of the shells.
     """
-    energy = 0.5 * _absolute_square(u_hat).reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()
-    return sum_over_shells(energy, grid)
+    return sum_over_shells(energy_of_modes(u_hat, grid), grid)
 
 
 @partial(jax.jit, static_argnames="grid")  # else each call would make, and compile, programs of its own
@@ -117,8 +116,9 @@ def sum_over_shells(density: Float[Array, ...], grid: Grid) -> Float[Array, shel
     return sum_by_index(density, shell_index(grid), len(shell_wavenumbers(grid)), grid)
 
 
-def _absolute_square(u_hat: Array) -> Array:
-    return u_hat.real**2 + u_hat.imag**2
+def energy_of_modes(u_hat: Complex[Array, ...], grid: Grid) -> Float[Array, ...]:
+    """½ |û|² of each stored mode, summed over components and times its weight: the sum of all is ½⟨|u|²⟩."""
+    return 0.5 * _summed(u_hat.real**2 + u_hat.imag**2, grid)
 
 
 def co_spectrum(a_hat: Complex[Array, ...], b_hat: Complex[Array, ...], grid: Grid) -> Float[Array, shells]:

@@ -38,18 +38,22 @@ def summary_in_html(equation: Any) -> str:
     return f"<b>{escape(equation.name)}</b><pre>{formula}</pre><table>{cells}</table>"
 
 
+def _text_of(equation: Any) -> Text | None:
+    text = getattr(equation, "text", None)
+    return text if isinstance(text, Text) else None
+
+
 def _formula(equation: Any) -> list[str]:
-    text = getattr(equation, "plain_text", None) if getattr(equation, "text", None) is not None else None
-    if isinstance(text, Text):
-        return text.formula().splitlines()
+    if _text_of(equation) is not None:
+        return list(equation.plain_text.formula().splitlines())
     documented = (type(equation).__doc__ or "").strip().splitlines()
     return documented[:1]
 
 
 def _parameters(equation: Any) -> list[tuple[str, str]]:
     """Names, with their symbols in the lines, and values of the parameters that are given."""
-    text = getattr(equation, "text", None)
-    symbols = dict(text.symbols) if isinstance(text, Text) else {}
+    text = _text_of(equation)
+    symbols = {} if text is None else dict(text.symbols)
     found = []
     for field in dataclasses.fields(equation):
         value = getattr(equation, field.name)

@@ -17,7 +17,7 @@ from jaxtyping import Array
 from solver.config import nearest
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
-from solver.dynamics.derived import Derived, derived_quantities
+from solver.dynamics.derived import Derived, derived_quantities, viscosity_of_dissipation
 from solver.dynamics.equation import SplitEquation
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
@@ -143,6 +143,12 @@ def _mask_of_bodies(equation: AnyEquation, grid: Grid, t: ArrayLike) -> dict[str
         return placed(jnp.broadcast_to(made, grid.physical_shape), grid.physical_sharding())
 
     return {BODIES: Derived(at_points, "1")}
+
+
+def attributes_of(equation: AnyEquation, title: str) -> dict[str, Any]:
+    """Attributes of a snapshot's file."""
+    viscosity = viscosity_of_dissipation(equation)
+    return {"title": title, "equation": equation.name} | ({} if viscosity is None else {"viscosity": viscosity})
 
 
 def variables(

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.derived import viscosity_of_dissipation
 from solver.io import Job, RunDirectory, drop_snapshots, hold_snapshot, list_snapshots, snapshot_path, verify_data
 from solver.io.subgrid import Subgrid
-from solver.outputs.at_points import Compression, Precision, Selection, trace_values, variables
+from solver.outputs.at_points import Compression, Precision, Selection, attributes_of, trace_values, variables
 from solver.outputs.output import Output, Run
 from solver.steppers.state import State
 
@@ -94,13 +93,12 @@ class StateFiles(StateFolder):
 
     def _copied(self, run: Run, state: State) -> Job:
         equation, step = run.equation, int(state.step)
-        viscosity = viscosity_of_dissipation(equation)
         return hold_snapshot(
             snapshot_path(self.folder(run.directory), step),
             variables(equation, self.selection, state.field, state.t, self.subgrids(equation)),
             self.selection.grid(equation),
             step,
             float(state.t),
-            {"title": run.title, "equation": equation.name} | ({} if viscosity is None else {"viscosity": viscosity}),
+            attributes_of(equation, run.title),
             self.compression,
         )

@@ -70,7 +70,7 @@ class SetSearch:
                 found = self._best_of(chosen)
                 is_better = found is not None and (best is None or found.score < best.score)
                 best, in_vain = (found, 0) if is_better else (best, in_vain + 1)
-                if in_vain == MOST_IN_VAIN:
+                if best is not None and in_vain >= MOST_IN_VAIN:
                     break
         return best
 
