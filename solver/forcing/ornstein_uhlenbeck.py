@@ -21,12 +21,12 @@ from solver.spaces import FOURIER, Space
 class OrnsteinUhlenbeck(Forcing):
     """Low modes of an acceleration follow Ornstein–Uhlenbeck processes of correlation time τ and given r.m.s. value.
 
-    Each of the modes with 0 < |n| ≤ largest (n whole numbers) has independent real variables g, advanced exactly from
-    step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one: the power that they put in is 1 +
-    (dt/τ)²/12 times the power of a force that changes all the time. A CFL number keeps dt ≤ τ/2, where this is 2 %, and
-    fixed steps that are longer are refused; `white-noise` is for shorter memories. In two and three dimensions a vector
-    is projected to be free of divergence. Noise is counter-based: the key of the run and the number of the step give
-    the same forcing on any number of devices, and after a restart.
+    Each of the modes with 0 < |n| ≤ largest (n whole numbers, 0 along a side of one point) has independent real
+    variables g, advanced exactly from step to step, g ← g e^{−dt/τ} + (1 − e^{−2dt/τ})^½ ξ, and constant within one:
+    the power that they put in is 1 + (dt/τ)²/12 times the power of a force that changes all the time. A CFL number
+    keeps dt ≤ τ/2, where this is 2 %, and fixed steps that are longer are refused; `white-noise` is for shorter
+    memories. In two and three dimensions a vector is projected to be free of divergence. Noise is counter-based: the
+    key of the run and the number of the step give the same forcing on any number of devices, and after a restart.
 
     Args:
         rms: ⟨|f|²⟩^½ in the mean over time [u/time].
@@ -55,14 +55,15 @@ class OrnsteinUhlenbeck(Forcing):
     def start(self, space: Space, key: Array | tuple[()]) -> Array:
         """Variables g `(components, 2n + 1, …)`, drawn from their stationary distribution; on every device."""
         grid = space.fourier
-        for axis in range(grid.dimensions):
+        reach = self._reach(grid)
+        for axis, highest in enumerate(reach):
             resolved = grid.layout.highest_told_apart(axis)
-            if resolved < self.largest:
+            if resolved < highest:
                 raise ValueError(
                     f"ornstein-uhlenbeck with largest {self.largest}: the grid resolves {resolved} modes along axis "
                     f"{axis}"
                 )
-        shape = (space.stored_components, *[2 * self.largest + 1] * grid.dimensions)
+        shape = (space.stored_components, *[2 * n + 1 for n in reach])
         return normal(key, shape, grid.dtype)
 
     def state_storage(self, field: Storage) -> Storage:
@@ -84,25 +85,27 @@ class OrnsteinUhlenbeck(Forcing):
         table = 0.5 * ((g + opposite) + 1j * (g - opposite))  # conjugate at −n: the field is real
         inside, position = self._positions(grid)
         f_hat = jnp.where(inside, table[:, position], 0)
-        count = self._modes(grid.dimensions) * len(state)
+        count = self._modes(grid) * len(state)
         if len(state) == grid.dimensions > 1:  # in one dimension nothing is free of divergence: nothing is projected
             f_hat = project_solenoidal(f_hat, grid)
-            count = self._modes(grid.dimensions) * (grid.dimensions - 1)
+            count = self._modes(grid) * (grid.dimensions - 1)
         return (self.rms / jnp.sqrt(float(count)) * f_hat).astype(u_hat.dtype)
 
-    def _modes(self, dimensions: int) -> int:
+    def _reach(self, grid: Grid) -> tuple[int, ...]:
+        """Largest number of a forced mode along each axis."""
+        return tuple(self.largest if points > 1 else 0 for points in grid.shape)
+
+    def _modes(self, grid: Grid) -> int:
         """Number of forced modes; n and −n count as two."""
-        n = np.arange(-self.largest, self.largest + 1)
-        square = sum(np.meshgrid(*[n * n] * dimensions))
+        square = sum(np.meshgrid(*[np.arange(-n, n + 1) ** 2 for n in self._reach(grid)]))
         return int(np.sum((square > 0) & (square <= self.largest**2)))
 
     def _positions(self, grid: Grid) -> tuple[Array, Array]:
         """Which stored modes are forced, and where in the table each of them stands."""
-        side = 2 * self.largest + 1
         numbers = [jnp.round(k / f).astype(int) for k, f in zip(grid.wavenumbers(), grid.fundamental, strict=True)]
         square = sum(n * n for n in numbers)
         inside = (square > 0) & (square <= self.largest**2) & grid.is_kept()
         position = jnp.zeros((), int)
-        for n in numbers:
-            position = position * side + jnp.clip(n, -self.largest, self.largest) + self.largest
+        for n, highest in zip(numbers, self._reach(grid), strict=True):
+            position = position * (2 * highest + 1) + jnp.clip(n, -highest, highest) + highest
         return inside, jnp.broadcast_to(position, grid.spectral_shape)

@@ -153,6 +153,11 @@ class StepControl(eqx.Module):
         """The size of every step where all are equal, and None where each is chosen."""
         return None
 
+    @property
+    def leaves_out_means(self) -> bool:
+        """True if the error that `judge` sees is relative to the fields without their means."""
+        return False
+
     def start(self, equation: AnyEquation, state: State) -> Numbers:
         """Memory of the control before the first step: numbers by name, also in nested dicts."""
         return {}
@@ -290,6 +295,10 @@ class MeetTolerance(StepControl):
                 f"tolerance {asked:g} with exchanges in {equation.method.precision}, whose rounding the error estimate "
                 f"sees: {least:.1g} or more is needed, or exchanges in the grid's precision"
             )
+
+    @property
+    def leaves_out_means(self) -> bool:
+        return self.of_fluctuations
 
     def start(self, equation: AnyEquation, state: State) -> Numbers:
         return {"next": first_step(equation, state, 1.0)}

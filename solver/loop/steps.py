@@ -179,8 +179,7 @@ def controlled_step(
     error = None
     if control.needs_error:
         after, history, difference = stepper.step_with_error(*given)
-        of_fluctuations = getattr(control, "of_fluctuations", False)
-        error = relative_error(difference, fields, after, equation, of_fluctuations=of_fluctuations)
+        error = relative_error(difference, fields, after, equation, of_fluctuations=control.leaves_out_means)
     else:
         after, history = stepper.step(*given)
     after, history = end_step(stepper, after, history, sums)

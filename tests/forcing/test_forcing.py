@@ -39,7 +39,7 @@ def test_constant_power_of_an_empty_shell_is_nothing(make_grid):
     assert not np.any(np.asarray(ConstantPower(1.0).force((), u_hat, fourier(grid, 2))))
 
 
-@pytest.mark.parametrize("shape", [(16, 12, 16), (16, 24)], ids=["3-D", "2-D"])
+@pytest.mark.parametrize("shape", [(16, 12, 16), (16, 24), (16, 12, 1)], ids=["3-D", "2-D", "a plane in 3-D"])
 def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape):
     grid = make_grid(shape, devices=4)
     d = len(shape)

@@ -203,6 +203,9 @@ UNKNOWNS = [  # the last two are solved together
     ["lap(w) - w = {0}"], ["lap(w) = {0}"], ["w - a*lap(w) = {0}*{0}"], ["w = dx({0})"], ["lap(w) - w = {0}*cos(t)"],
     ["3*w - lap(w) + dx(v) = {0}*{0}", "4*v - lap(v) + dx(w) = {0}"], ["w - v = {0}", "w - lap(v) = dx({0})"],
 ]  # fmt: skip
+# of a field without means along x, which a gauge on a plane of modes goes with
+OF_PLANES = ["dx(w) = dy(dy({0})) + a*{0}", "mean(w, x) = 0"]
+SYMBOLS = {"long": "fuzz.symbols:long", "tilted": "fuzz.symbols:tilted"}
 PARAMETERS = {"a": [0.3], "nu": [0.05, 0.05, 5.0], "k": [-1.2]}
 
 
@@ -217,8 +220,11 @@ def texts(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     real = [n for n, rank in fields.items() if rank == "scalar"]
     lines, section["unknowns"] = [], {}
     if real and draw(st.booleans()):
-        unknown = [line.format(real[0]) for line in draw(st.sampled_from(UNKNOWNS + UNKNOWNS[-2:]))]
-        section["unknowns"] = dict.fromkeys("wv"[: len(unknown)], "scalar")
+        of_planes = [OF_PLANES] if dimensions > 1 else []
+        unknown = [line.format(real[0]) for line in draw(st.sampled_from(UNKNOWNS + UNKNOWNS[-2:] + of_planes))]
+        is_of_planes = OF_PLANES[1] in unknown
+        section["unknowns"] = dict.fromkeys("w" if is_of_planes else "wv"[: len(unknown)], "scalar")
+        section |= {"means": {real[0]: "x"}} if is_of_planes else {}
         names |= section["unknowns"]
         lines += unknown
     solenoidal = [n for n, rank in fields.items() if rank == "vector"][:1]
@@ -245,8 +251,9 @@ def texts(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[str, str]]:
     if draw(st.integers(0, 3)) == 3:
         section["plan"] = "as written"
     text = " ".join(lines)
-    used = {n: draw(st.sampled_from(v)) for n, v in PARAMETERS.items() if _stands_in(n, text)}
-    section["parameters"] = used
+    section["parameters"] = {n: draw(st.sampled_from(v)) for n, v in PARAMETERS.items() if _stands_in(n, text)}
+    if functions := {n: path for n, path in SYMBOLS.items() if f"symbol({n}," in text}:
+        section["functions"] = functions
     return section, dimensions, fields
 
 
@@ -273,8 +280,10 @@ def terms_of(rank: str, name: str, names: dict[str, str], dimensions: int) -> An
             st.builds(lambda f: f"explicit(lap({f}))/50", real),
             st.builds(lambda f, g: f"where({f} < 0.1, {g}, 1)", real, real),
             st.builds(lambda f: f"helmholtz({f}, 2)", real), st.builds(lambda f, x: f"mean({f}, {x})", real, axis),
+            st.builds(lambda f: f"symbol(long, {f})", real),
         ]  # fmt: skip
         shapes += [st.builds(lambda w: f"real({w})", st.sampled_from(waves))] if waves else []
+        shapes += [st.builds(lambda f: f"symbol(tilted, {f})", real)] if dimensions == 2 else []
         shapes += [st.builds(lambda v, f: f"{v}@grad({f})", st.sampled_from(vectors), real)] if vectors else []
     elif rank == "wavefunction":
         wave = st.sampled_from(waves)

@@ -60,6 +60,7 @@ def names_may_be_awkward(table: Table, folder: Path) -> str:
         equation["series"] = {n: _replaced(text, old, new) for n, text in equation["series"].items()}
     for holder in (
         equation["fields"],
+        equation.get("means", {}),
         changed.get("forcing", {}),
         changed.get("walls", {}),
         changed.get("initial", {}),

@@ -31,6 +31,9 @@ def starts(draw: Any, equation: dict[str, Any], rank: str, grid: dict[str, Any])
     kind = equation["name"]
     if kind in AROUND_ONE:
         return {"name": "noise", "amplitude": 0.3, "background": 1.0}
+    if kind == "gross-pitaevskii" and draw(st.integers(0, 2)) == 2:
+        velocity = draw(st.sampled_from([{}, {"velocity": [0.7] * len(grid["shape"])}]))
+        return {"name": "ground-state", "number": draw(st.sampled_from([0.5, 20.0])), **velocity}
     if draw(st.integers(0, 2)):
         random = {"name": "random-phase", "energy": 0.2, "peak": 6 * math.pi / min(sides(grid))}
         return draw(st.sampled_from([{"name": "noise", "amplitude": 0.3, "background": 0.0}, random]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 
 import numpy as np
@@ -62,7 +63,7 @@ def system_of(table):
         lines = section["write"]
         return System(
             box, [lines] if isinstance(lines, str) else lines, section["fields"], section.get("parameters", {}),
-            section.get("unknowns", {}), section.get("define", {}), section.get("functions"),
+            section.get("unknowns", {}), section.get("define", {}), functions_of(section),
             section.get("energies"), section.get("series"), section.get("means", {}), bodies,
         )  # fmt: skip
     entry, numbers = entry_of(section, d)
@@ -75,6 +76,13 @@ def system_of(table):
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
         entry["define"], None, entry["energies"], series, entry["no_mean"], bodies,
     )  # fmt: skip
+
+
+def functions_of(section):
+    """By name; those that a run file names as `module:name` are imported."""
+    paths = {name: of.split(":") if isinstance(of, str) else of for name, of in section.get("functions", {}).items()}
+    found = {n: getattr(importlib.import_module(of[0]), of[1]) for n, of in paths.items() if isinstance(of, list)}
+    return paths | found
 
 
 def entry_of(section, d):
@@ -104,7 +112,7 @@ def between_walls(table, section, layer):
     solenoidal = [name for name in entry["fields"] if f"div({name}) = 0" in entry["lines"] or name in SOLENOIDAL]
     return Walled(
         layer, conditions_of(walls, entry["fields"], solenoidal), lines, entry["fields"], numbers,
-        entry["unknowns"], entry["define"], section.get("functions"), entry["energies"], entry["series"],
+        entry["unknowns"], entry["define"], functions_of(section), entry["energies"], entry["series"],
     )  # fmt: skip
 
 
