@@ -329,6 +329,7 @@ def test_a_stepper_that_keeps_a_history(tune, few):
     assert "failed" not in out
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_candidate_that_fails_is_a_line_of_the_table(tune, few, monkeypatch):
     original = operations.on_global_arrays

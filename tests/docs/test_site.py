@@ -25,6 +25,7 @@ def site(tmp_path):
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_site_has_every_page_and_name_and_loads_nothing_from_elsewhere(site):
     listed = re.findall(r"\b[\w/]+\.md", (ROOT / "mkdocs.yml").read_text())

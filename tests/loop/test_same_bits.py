@@ -46,7 +46,6 @@ def advanced(run, state, end, **control):
     return last
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("stepper", PAIRS)
 def test_a_continued_run_gives_the_bits_of_the_undisturbed_one(tmp_path, stepper):
     run = build(tmp_path, PAIRS[stepper], stepper)

@@ -70,6 +70,7 @@ def test_starts_are_in_the_fluid():
     np.testing.assert_array_equal(y[4], 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_random_walks_around_a_body_fill_the_fluid_evenly():
     stepper, count = sw.steppers.ETDRK2(), 6000

@@ -103,6 +103,7 @@ def exact_of_tracers(end):
     return solve_ivp(rates, (0, end), STARTS.T.ravel(), rtol=1e-11, atol=1e-12).y[:, -1].reshape(2, -1)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_order_in_a_flow_holds_for_every_response_time():
     """By Krogstad's method: 0.5, ten times shorter than a step, and so short that particles follow the flow."""

@@ -23,7 +23,6 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.every_case
 @pytest.mark.parametrize(("shape", "walls", "dealias", "meshes"), CASES)
 def test_they_are_those_of_the_series_on_any_devices(shape, walls, dealias, meshes):
     """With slopes, against differences of the series at neighbouring places."""
@@ -54,6 +53,7 @@ def test_they_are_those_of_the_series_on_any_devices(shape, walls, dealias, mesh
         assert 1e-10 < error < 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_particles_take_them():
     grid, stepper = sw.Grid((8, 8), mesh=sw.device_mesh([0])), sw.steppers.IFRK4()

@@ -129,6 +129,7 @@ def test_steps_longer_than_a_response_allows_are_refused():
         next(iter(sw.evolve(flow, stepper, state, cfl=0.5, end=1.0)))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_brownian_particles_diffuse_by_number_and_step():
     """In fluid at rest their displacement has the variance 2κt; by particle the same on any devices."""
@@ -173,7 +174,7 @@ def test_they_begin_at_their_release():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_gradients_of_a_place_against_differences(devices, monkeypatch):
     """By the strength of the flow, through several rounds of the exchange, and by the starts."""
     monkeypatch.setattr("solver.particles.exchange.FEW", 0)

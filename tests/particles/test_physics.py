@@ -57,6 +57,7 @@ def diffused(vorticity, kappa, times, *, count=4000, step=0.05):
     return squares.mean(1), squares.std(1) / np.sqrt(count), squares
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_brownian_particles_in_a_shear_have_the_effective_diffusivity_of_taylor():
     """⟨Δx²⟩ = 2κt + U²/(κk²) (t − (1 − e^−κk²t)/κk²) in U sin(ky), which is 2κ(1 + U²/(2κ²k²)) t in the end."""
@@ -123,10 +124,9 @@ def test_a_passive_scalar_is_the_density_of_tracers_that_have_its_values():
     assert abs(coefficients[0, 1]) > 0.01  # none at the start
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "density_ratio", [None, pytest.param(1e-4, marks=pytest.mark.thorough)], ids=["heavy", "light"]
-)
+@pytest.mark.parametrize("density_ratio", [None, 1e-4], ids=["heavy", "light"])
 def test_heavy_drops_leave_vortices_and_light_ones_gather_there(density_ratio):
     """Mean square vorticity at particles of Stokes number one, over that of the flow; heavy ones cluster in boxes."""
     stepper, grid = sw.steppers.IFRK4(), sw.Grid((32, 32), mesh=sw.device_mesh([0]))

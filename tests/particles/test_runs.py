@@ -165,6 +165,7 @@ def test_between_walls_heights_are_drawn_and_written_as_they_are(monkeypatch, tm
         np.testing.assert_allclose(file["VTKHDF/Points"][:, :2], expected, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_paraview_reads_the_particles_of_every_time(run_file, tmp_path):
     """In the box, where the flow is; a run that is resumed writes what one that was not has."""
@@ -213,6 +214,7 @@ def test_what_is_recorded_is_the_flow_at_the_particles(run_file, tmp_path):
     assert np.ptp(one.vorticity.values, axis=1).min() > 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_members_have_what_each_has_alone(run_file, tmp_path):
     """Stepped together, each on a device of its own."""
@@ -232,6 +234,7 @@ def test_members_have_what_each_has_alone(run_file, tmp_path):
             np.testing.assert_allclose(member[name][key], one[key], rtol=0, atol=1e-11, err_msg=key)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_function_of_the_users_gives_the_start(run_file, tmp_path):
     """It is copied into the run's directory, from which the run goes on; by number on any devices."""

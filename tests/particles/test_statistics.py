@@ -59,7 +59,7 @@ def own(tracks, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["drops", "dust", "tracers"])
+@pytest.mark.parametrize("name", ["drops", pytest.param("dust", marks=pytest.mark.thorough), "tracers"])
 def test_averages_by_lag_are_those_of_the_recorded_particles(written, name):
     run = sw.open_run(written / "whole")
     tracks, found = run.particles[name], run.statistics[f"particles-{name}"]
