@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+from tqdm.auto import tqdm
 
 import solver as sw
 
@@ -91,13 +92,16 @@ print(f"left after t = 1: {left:.6f}, by hand {np.exp(-0.02 * 9 * (2 + 0.04**2 *
 # ## A mixture that parts
 #
 # Noise, and a little more oil than water. Drops grow by diffusion, which is slow, and by the flow that sets in when
-# two of them touch. The columns of the text's `series` and `energies` come with the state:
+# two of them touch. The columns of the text's `series` and `energies` come with the state. `evolve` hands out a state at each
+# pause, so that a bar of `tqdm` (`pip install tqdm`) shows how far it is:
 
 # %%
 noise = 0.1 * jax.random.normal(jax.random.key(1), (192, 192)) - 0.15
 state = sw.initial_state(mixture, stepper, {"u": jnp.zeros((2, 192, 192)), "c": noise})
 times, panels, sizes = [0.5, 2.0, 8.0], [], []
-for state in sw.evolve(mixture, stepper, state, end=8.0, step=0.01, pauses=[sw.Schedule(every_time=0.5)]):
+until = 8.0
+course = sw.evolve(mixture, stepper, state, end=until, step=0.01, pauses=[sw.Schedule(every_time=0.5)])
+for state in tqdm(course, total=round(until / 0.5)):
     row = mixture.series(state.field, state.dt)
     sizes.append((float(state.t), float(row["domain_size"]), float(row["kinetic"])))
     if any(abs(float(state.t) - t) < 1e-9 for t in times):

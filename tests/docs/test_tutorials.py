@@ -16,7 +16,7 @@ FOLDER = ROOT / "docs" / "tutorials"
 SMALLER = {  # what is replaced in each
     "first_run": {"[192,192]": "[24,24]"},
     "write_an_equation": {"192": "24", "sizes = [0.5, 2.0, 8.0]": "sizes = [0.5, 1.0, 1.5]",
-                          "end=8.0": "end=1.5"},
+                          "until = 8.0": "until = 1.5"},
     "gradients": {"iterations=150": "iterations=2", "iterations=300": "iterations=2"},
     "train_a_closure": {"(128, 128), (32, 32)": "(24, 24), (16, 16)", "steps=2000": "steps=20",
                         "steps=8000": "steps=1600", "seen[:200], seen[200:]": "seen[:36], seen[36:]",
