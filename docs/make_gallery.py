@@ -55,6 +55,7 @@ MORE = {
     "oscillating-walls": ("u", "x"),
     "salt-fingers": ("S", None),
     "sloshing-condensate": ("density", None),
+    "stirred-condensate": ("density", None),
 }  # further cases of such an equation, and cases that write their equations: field and component of the picture
 SHORTER = {
     "gray-scott": ["grid.shape=[192,192]", "time.end=5000"],

@@ -92,8 +92,8 @@ print(f"left after t = 1: {left:.6f}, by hand {np.exp(-0.02 * 9 * (2 + 0.04**2 *
 # ## A mixture that parts
 #
 # Noise, and a little more oil than water. Drops grow by diffusion, which is slow, and by the flow that sets in when
-# two of them touch. The columns of the text's `series` and `energies` come with the state. `evolve` hands out a state at each
-# pause, so that a bar of `tqdm` (`pip install tqdm`) shows how far it is:
+# two of them touch. The columns of the text's `series` and `energies` come with the state. `evolve` hands out a state
+# at each pause, so that a bar of `tqdm` (`pip install tqdm`) shows how far it is:
 
 # %%
 noise = 0.1 * jax.random.normal(jax.random.key(1), (192, 192)) - 0.15
