@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         Field as Field,
         IdleForcing as IdleForcing,
         SplitEquation as SplitEquation,
+        Table as Table,
         UnsolvedModes as UnsolvedModes,
         write as write,
     )

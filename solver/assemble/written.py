@@ -25,6 +25,7 @@ def written_entry(
         ConfigError: a text that is no equation, with its place; parameters that stand nowhere, or are missing.
     """
     ranks = {name: _rank(value) for name, value in section.parameters.items()}
+    declared, defaults = _declared(functions)
     try:
         text = Text(
             write=section.write,
@@ -35,7 +36,7 @@ def written_entry(
             units=section.units,
             means=section.means,
             components=section.components,
-            functions=functions,
+            functions=declared,
             of_whole_fields=section.of_whole_fields,
             energies=section.energies,
             series=section.series,
@@ -59,7 +60,7 @@ def written_entry(
         raise ConfigError(f"equation.parameters.{unused[0]} stands nowhere in the text{nearest(unused[0], text.names)}")
     return Entry(
         name="written",
-        load=lambda: _load(text),
+        load=lambda: _load(text, defaults),
         place=BASES[0],
         text="",
         formula=text.formula(),
@@ -79,10 +80,20 @@ def _rank(value: Any) -> str:
     return "tensor" if value and isinstance(value[0], tuple) else "vector"
 
 
-def _load(text: Text) -> Any:
-    from solver.dynamics.write import class_of
+def _declared(functions: Mapping[str, Callable[..., Any]]) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Functions as a text declares them, and those that hold arrays, such as a table."""
+    if not functions:
+        return {}, {}
+    from solver.dynamics.write import declared_functions
+
+    return declared_functions(functions)
+
+
+def _load(text: Text, functions: Mapping[str, Any]) -> Any:
+    from solver.dynamics.write import class_of, with_defaults
 
     try:
-        return class_of(text)
+        made = class_of(text)
+        return with_defaults(made, functions) if functions else made
     except WrittenError as error:
         raise ConfigError(f"equation: {error}") from None

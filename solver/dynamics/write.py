@@ -95,7 +95,7 @@ def write(
     Raises:
         WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
     """
-    functions, defaults = _declared_functions(functions)
+    functions, defaults = declared_functions(functions)
     made = class_of(
         Text(
             write=lines,
@@ -121,7 +121,7 @@ def write(
             unbounded=unbounded,
         )
     )
-    return _with_defaults(made, defaults) if defaults else made
+    return with_defaults(made, defaults) if defaults else made
 
 
 def _with_ranks(parameters: Any) -> Any:
@@ -131,7 +131,7 @@ def _with_ranks(parameters: Any) -> Any:
     return dict.fromkeys(parameters, "scalar")
 
 
-def _declared_functions(functions: Any) -> tuple[Any, dict[str, Any]]:
+def declared_functions(functions: Any) -> tuple[Any, dict[str, Any]]:
     """Functions as a text declares them; those that hold arrays, apart, are defaults of parameters."""
     given = functions if isinstance(functions, Mapping) else {}
     defaults = {name: function for name, function in given.items() if _holds_arrays(function)}
@@ -143,7 +143,7 @@ def _holds_arrays(function: Any) -> bool:
     return not isinstance(function, FunctionType) and any(map(is_array, jax.tree.leaves(function)))
 
 
-def _with_defaults(cls: type[WrittenEquation], functions: Mapping[str, Any]) -> type[WrittenEquation]:
+def with_defaults(cls: type[WrittenEquation], functions: Mapping[str, Any]) -> type[WrittenEquation]:
     """A class below a class of equations, with defaults of functions that are its parameters."""
     members: dict[str, Any] = {"__module__": __name__, "__annotations__": dict.fromkeys(functions, Any)}
     members |= {name: eqx.field(default=function, kw_only=True) for name, function in functions.items()}

@@ -14,6 +14,7 @@ from solver.dynamics.equation import (
 from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
 from solver.dynamics.start_warnings import IdleForcing as IdleForcing, UnsolvedModes as UnsolvedModes
+from solver.dynamics.table import Table as Table
 from solver.dynamics.write import write as write
 from solver.equations.mean_field import Vector as Vector, magnetic_helicity as magnetic_helicity
 from solver.spaces.field import Field as Field

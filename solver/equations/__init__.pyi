@@ -10,6 +10,7 @@ from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
 from solver.dynamics.start_warnings import IdleForcing as IdleForcing
 from solver.dynamics.start_warnings import UnsolvedModes as UnsolvedModes
+from solver.dynamics.table import Table as Table
 from solver.dynamics.write import write as write
 from solver.equations.active_nematic import ActiveNematic as ActiveNematic
 from solver.equations.advection_diffusion import AdvectionDiffusion as AdvectionDiffusion
