@@ -180,7 +180,7 @@ def controlled_step(
     if control.needs_error:
         after, history, difference = stepper.step_with_error(*given)
         of_fluctuations = getattr(control, "of_fluctuations", False)
-        error = relative_error(difference, fields, after, equation, of_fluctuations=of_fluctuations)
+        error = relative_error(difference, fields, after, equation.at_time(t), of_fluctuations=of_fluctuations)
     else:
         after, history = stepper.step(*given)
     after, history = end_step(stepper, after, history, sums)

@@ -241,7 +241,7 @@ class Text:
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words,
-            {name: axis for name, axis in self.means if axis},
+            {name: axis for name, axis in self.means if axis}, [wall.right for wall in self.walls],
         )  # fmt: skip
 
     @property
