@@ -314,7 +314,8 @@ class Text:
     @property
     def names(self) -> set[str]:
         lines = [side for line in self.system.lines for side in (line.left, line.right)]
-        nodes = [*lines, *self.system.definitions.values()]
+        at_walls = [read_expression(wall.right, self.words) for wall in self.walls]
+        nodes = [*lines, *self.system.definitions.values(), *at_walls]
         return set().union(*(node.names for node in nodes))
 
     def units_of(self, field: str) -> str:

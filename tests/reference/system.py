@@ -216,6 +216,8 @@ class System:
         """Coefficients with what conditions add."""
         return fields
 
+    motion = 0.0  # of what walls add to fields
+
     def by_cause(self, cause, fields):
         """What a cause changes, and the part of it that is in N."""
         return np.einsum("ij...,j...->i...", self.causes[cause], fields), 0.0
