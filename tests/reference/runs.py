@@ -227,7 +227,7 @@ class Course:
 
     def state(self, number):
         """A state, and the system at its time."""
-        if isinstance(self.system, Walled):
+        if self.problem is not None:
             self.system.at(self.times[number])
         return self.states[number]
 
@@ -330,7 +330,11 @@ def _stepped(course, stepper, dt, *, with_error=False):
         return after, None
     other, _ = EMBEDDED[stepper](problem, state, t, dt, None)
     norm = lambda fields, mine: np.sqrt(np.sum(np.abs(fields[mine]) ** 2))  # noqa: E731
-    three = (after.fields - other.fields, system.whole(state.fields), system.whole(after.fields))
+    whole = []
+    for moment, fields in ((t, state.fields), (t + dt, after.fields)):
+        system.at(moment)
+        whole.append(system.whole(fields))
+    three = (after.fields - other.fields, *whole)
     sizes = {}
     for name in system.fields:
         mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]
