@@ -126,7 +126,7 @@ class Equation(AnyEquation):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
         for companion in self.companions_by_name().values():
-            companion.check(self)
+            companion.check(self.at_time(math.nan))
         self._check_forcings()
         refuse_dimensions(self, self._why_not_in(self.grid.dimensions))
 

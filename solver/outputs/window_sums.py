@@ -113,7 +113,7 @@ def _sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, Any]:
 def _is_at_points(equation: AnyEquation, name: str) -> bool:
     """True for a mean that is held at the points, whatever holds the field."""
     walls = getattr(equation, "walls", None)
-    return bool(walls) and walls[name].hold_time
+    return walls is not None and walls[name].hold_time
 
 
 def storage_of_sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
