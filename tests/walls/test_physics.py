@@ -317,6 +317,7 @@ def test_layers_become_unstable_where_theory_says(of):
     assert 0.999 + 0.002 * rates[0] / (rates[0] - rates[1]) == pytest.approx(1, abs=5e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_plate_that_swings_is_exact():
     """Stokes' second problem below a plate at rest, over half a period."""
