@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -103,9 +104,16 @@ class Assembly:
     @cached_property
     def initials(self) -> dict[str, Initial]:
         """The initial field of each of the equation's fields."""
-        return {
-            name: self.config.initial[name].make().for_equation(self.equation, name) for name in self.equation.fields
-        }
+        equation = self.equation.at_time(self.start_time)
+        return {name: self.config.initial[name].make().for_equation(equation, name) for name in equation.fields}
+
+    @property
+    def start_time(self) -> float:
+        """Time of the initial fields, where conditions at walls depend on it: 0, or when the run before stopped."""
+        if self.equation.at_time(math.nan) is self.equation:
+            return 0.0
+        kept = kept_start(self.config)
+        return 0.0 if kept is None else kept.checkpoint().t
 
     @cached_property
     def outputs(self) -> OutputList:
@@ -164,7 +172,8 @@ class Assembly:
 
     def start(self) -> State:
         """State at the start of the run."""
-        state = initial_state(self.equation, self.stepper, self.initial_fields(), seed=self.config.random.seed)
+        fields, seed = self.initial_fields(), self.config.random.seed
+        state = initial_state(self.equation, self.stepper, fields, t=self.start_time, seed=seed)
         kept = kept_start(self.config)
         return state if kept is None else with_time(state, self.equation, self.config, kept)
 

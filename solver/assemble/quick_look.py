@@ -50,7 +50,7 @@ def plot(
     if jax.process_count() > 1:
         raise ValueError(f"plot in {jax.process_count()} processes: one is needed; `slabwave plot` draws snapshots")
     view = View(field=field, component=component, plane=plane, at=at, dark=dark)
-    written = variables(equation, Selection(), state.field, state.t)
+    written = variables(equation.at_time(state.t), Selection(), state.field, state.t)
     about = attributes_of(equation, equation.name)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "state.h5"

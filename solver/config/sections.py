@@ -132,30 +132,42 @@ Lengths = Annotated[
 
 
 FORMS = '"no-slip", "free-slip", { moving = [1.0, 0.0] }, { value = 1.0 }, { slope = -1.0 } or { robin = [a, b, c] }'
+TEXTS = 'a number may be a text of t, "cos(2*t)", but for a and b; of a scalar also of the place along the wall'
 COUNTS = {"value": (1,), "slope": (1,), "robin": (3,), "moving": (1, 2)}  # of numbers
 
 
 def _condition(written: Any, section: ValidationInfo) -> Any:
-    """A condition at a wall: a word, or a table of one key."""
+    """A condition at a wall: a word, or a table of one key, of numbers or texts."""
     if written in ("no-slip", "free-slip"):
         return written
     if isinstance(written, dict) and len(written) == 1:
         [(word, given)] = written.items()
         numbers = given if isinstance(given, list | tuple) else [given]
-        known = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in numbers)
+        known = all(map(_is_number, numbers[:2] if word == "robin" else ())) and all(map(_is_given, numbers))
         if known and len(numbers) in COUNTS.get(word, ()) and (word in ("robin", "moving")) >= (numbers is given):
-            return {word: [float(v) for v in numbers] if word in ("robin", "moving") else float(numbers[0])}
+            made = [v if isinstance(v, str) else float(v) for v in numbers]
+            return {word: made if word in ("robin", "moving") else made[0]}
     key = f"{section.field_name} = {written}: " if isinstance(written, dict) else ""
     raise ValueError(f"{key}{FORMS} is needed")
 
 
-Condition = Annotated[Any, BeforeValidator(_condition, json_schema_input_type=str | dict[str, float | list[float]])]
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_given(value: Any) -> bool:
+    """True of a number, and of a text that an equation may read as one."""
+    return _is_number(value) or (isinstance(value, str) and bool(value.strip()))
+
+
+Given = float | str
+Condition = Annotated[Any, BeforeValidator(_condition, json_schema_input_type=str | dict[str, Given | list[Given]])]
 
 
 class WallsSection(Section):
     """`[walls.FIELD]`: what a field meets at the two walls."""
 
-    lower: Condition | None = Field(None, description=f"condition where the last coordinate is 0: {FORMS}")
+    lower: Condition | None = Field(None, description=f"condition where the last coordinate is 0: {FORMS}; {TEXTS}")
     upper: Condition | None = Field(None, description="condition where it is the height")
 
 

@@ -147,7 +147,7 @@ def _carried_out(config: Config, mesh: AnyMesh) -> tuple[np.ndarray, dict[str, A
     for state in simulation.states(assembly.start()):
         if well.is_due(state, start=not times, end=reached(state, simulation.end)):
             times.append(float(state.t))
-            made = well_variables(assembly.equation, Selection(well.fields), state.field, state.t)
+            made = well_variables(assembly.equation.at_time(state.t), Selection(well.fields), state.field, state.t)
             for name, variable in made.items():
                 values.setdefault(name, []).append(variable.values)
     return np.array(times), {name: _stacked(each, assembly.grid) for name, each in values.items()}

@@ -7,6 +7,7 @@ compiling again; the grid is static. Every field is an array `(component, …)` 
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MappingProxyType
@@ -222,7 +223,7 @@ class AnyEquation(eqx.Module):
         }
         if not self.companions_by_name():
             return fields
-        return {**fields, **jax.eval_shape(lambda fields: companions_at_start(self, fields), fields)}
+        return {**fields, **jax.eval_shape(lambda fields: companions_at_start(self.at_time(math.nan), fields), fields)}
 
     @abstractmethod
     def start_from(self, u: Fields) -> tuple[Fields, Shares]:
@@ -256,6 +257,17 @@ class AnyEquation(eqx.Module):
         return on_manifold(self.constrain(fields), self.spaces)
 
     # ---- how it is stepped ----------------------------------------------------------------------------------
+
+    def at_time(self, t: ArrayLike) -> Any:
+        """This equation under the conditions that its walls have at time t; itself where none depends on time.
+
+        What looks at whole fields needs it there: values at the points, columns, the report. What takes a time of its
+        own, such as `nonlinear`, and steps do not.
+
+        Args:
+            t: time of the fields; NaN where shapes alone are wanted.
+        """
+        return self
 
     @abstractmethod
     def forcings(self) -> dict[str, Any]:

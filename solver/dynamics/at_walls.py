@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.walls.conditions import AtSlope
+from solver.dynamics.varying_walls import walls_at_time
+from solver.walls.conditions import AtSlope, value_of, varies_along
 from solver.written.elimination import named
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Slot, Sum
@@ -112,7 +113,8 @@ class ProductsAtWalls:
         """True if a wall gives a scalar its value, which is the slope of a field."""
         match node:
             case Derivative(of, axis) if axis == self.equation.grid.dimensions - 1 and of in self.scalars:
-                return isinstance(tuple(self.equation.walls[named(of)])[wall], AtSlope)
+                given = tuple(self.equation.walls[named(of)])[wall]
+                return isinstance(given, AtSlope) and not varies_along(given.slope)
         return False
 
     def values(self, node: Node, fluxes: Sequence[Mapping[Slot, Sequence[Flux]]], rows: Any) -> Ends:
@@ -130,7 +132,7 @@ class ProductsAtWalls:
         return rows.with_products(made).on_all_modes(node)[..., :1]
 
     def _flux(self, flux: Flux, wall: int, rows: Any) -> Array:
-        slope = tuple(self.equation.walls[named(flux.slope)])[wall].right
+        slope = value_of(tuple(walls_at_time(self.equation, named(flux.slope)))[wall].right)
         return flux.number.real * jnp.asarray(slope) * rows.space.at_wall(rows.on_all_modes(flux.of), wall)
 
 

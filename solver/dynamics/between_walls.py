@@ -24,6 +24,7 @@ from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
+from solver.dynamics.varying_walls import with_walls_at
 from solver.operators import Diagonal, Fields, components
 from solver.spaces.polynomials import PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
@@ -288,6 +289,18 @@ class EvaluationBetweenWalls(Evaluation):
         added = {name: part for name, part in lifted.items() if part is not None}
         return {**changes, **{name: changes[name] + part if name in changes else part for name, part in added.items()}}
 
+    def without_motion_of_lifting(self, changes: Fields) -> Fields:
+        """Changes of fields, less the motion of their liftings under conditions that depend on time."""
+        found = dict(changes)
+        for name in self.equation.fields:
+            space = self.equation.space(name)
+            rate = space.rate_of_lifting
+            if rate is not None:
+                whole = jnp.broadcast_to(space.over_modes(rate), (len(rate), *space.modes.spectral_shape))
+                moved = space.tested(whole.astype(space.coefficients.dtype))
+                found[name] = found[name] - moved if name in found else -moved
+        return found
+
     def mean_changes(self, fields: Fields, name: str) -> Array:
         """Means over the box of the rates of change of a velocity's components, without a force that keeps its mean."""
         space, between = self.equation.space(name), self.between
@@ -405,11 +418,12 @@ class DynamicsBetweenWalls(TextDynamics):
         return found + self._further_rate()
 
     def _evaluated(self, fields: Fields, t: ArrayLike, largest: AtPoints | None) -> tuple[Fields, Any]:
-        on_grid = self.on_grid
-        between, rows = on_grid.between, on_grid.rows(fields, t)
-        rows, found = on_grid.products(between.plan, rows, largest)
+        between = self.on_grid.between
+        equation = with_walls_at(self.equation, t)
+        on_grid = self.on_grid if equation is self.equation else EvaluationBetweenWalls(equation)
+        rows, found = on_grid.products(between.plan, on_grid.rows(fields, t), largest)
         changes = on_grid.tested(rows, between.right)
-        changes = on_grid.with_lifting(changes, between.linear)
+        changes = on_grid.without_motion_of_lifting(on_grid.with_lifting(changes, between.linear))
         for name, field in self.equation.fields.items():
             if field.zero_mean and name in changes:
                 changes[name] = self.equation.space(name).as_declared(changes[name], ZERO_MEAN)

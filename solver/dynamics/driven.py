@@ -95,7 +95,7 @@ class Driven(eqx.Module):
         own = without_budget(fields)
         if self.grid.layout.shifts_phase:
             return (), self.equation.rate(own)
-        nonlinear, rate = self.equation.change_and_rate(own, t)
+        nonlinear, rate = self.equation.at_time(t).change_and_rate(own, t)
         return self._constrained(nonlinear), rate
 
     def first_nonlinear(self) -> Fields:
@@ -115,7 +115,7 @@ class Driven(eqx.Module):
 
     def _with_forces(self, fields: Fields, nonlinear: Fields, t: ArrayLike) -> Fields:
         """N and the forcings together, and the rates of companions and of the budget."""
-        own = without_budget(fields)
+        own, equation = without_budget(fields), self.equation.at_time(t)
         forces = self._forces(own, nonlinear)
         total = {name: n + forces[name] if name in forces else n for name, n in nonlinear.items()}
         companions = self._companions_among(fields)
@@ -125,7 +125,7 @@ class Driven(eqx.Module):
         changes = Changes(linear, nonlinear, forces, BUDGET in fields and fields[BUDGET].ndim > 1)
         for name, companion in companions.items():
             y = fields[name]
-            total[name] = companion.rates(self.equation, y, own, changes, t).astype(y.dtype)
+            total[name] = companion.rates(equation, y, own, changes, t).astype(y.dtype)
         return total
 
     def changes(self, fields: Fields, t: ArrayLike) -> Changes:
@@ -203,7 +203,7 @@ class Driven(eqx.Module):
     ) -> dict[str, Array]:
         """The companions that have this method of their own, as it changes them, by the bodies where these are."""
         changed, later = {}, t if method == "before_step" else t + dt
-        equation = at_motion(self.equation, fields, later)
+        equation = at_motion(self.equation.at_time(later), fields, later)
         for name, companion in self._companions_among(fields).items():
             if getattr(type(companion), method) is not getattr(Companion, method):
                 step = Step(start[name], t, dt, self.key, self.step + 1)

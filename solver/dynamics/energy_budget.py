@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ class EnergyBudget(Companion):
 
 def budget_columns(equation: Any) -> tuple[str, ...]:
     """Names of the integrals that a run keeps for the budget of energies; empty where it keeps no budget."""
+    equation = equation.at_time(math.nan)  # of shapes alone
     if equation.report.budget is None or not equation.energy_budget:
         return ()
     shapes = equation.fields_alone(equation.field_shapes())

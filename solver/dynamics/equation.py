@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -41,6 +42,7 @@ from solver.dynamics.start_changes import Shares, shares_removed
 from solver.dynamics.text_checks import check_bodies, check_text
 from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
 from solver.dynamics.text_report import TextReport, report_of_text
+from solver.dynamics.varying_walls import varies
 from solver.fft import max_over_points
 from solver.grid import Grid, Storage
 from solver.mesh import AnyMesh
@@ -98,13 +100,14 @@ class Equation(AnyEquation):
     between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # modes of each field between walls
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
     kept_of_bodies: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # at rest, during a step
+    time_at_walls: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # where conditions depend on it
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         declare(cls, Equation)
 
     def __check_init__(self) -> None:
-        for entry in ("shift", "kept_of_bodies"):  # of the pytree, which `Driven` and `prepared` fill
+        for entry in ("shift", "kept_of_bodies", "time_at_walls"):  # which `Driven`, `prepared` and `at_time` fill
             object.__setattr__(self, entry, None)
         object.__setattr__(self, "walls", checked_walls(self))
         object.__setattr__(self, "between", modes_between_walls(self))
@@ -114,6 +117,7 @@ class Equation(AnyEquation):
             raise TypeError(
                 f"{type(self).__name__} has no {' and no '.join(missing)}: linear and nonlinear are needed, or a text"
             )
+        self._check_varying_walls()
         check_bodies(self)
         for space in self.spaces.values() if self.grid.layout.shifts_phase else ():
             if not space.moves_points:
@@ -122,9 +126,19 @@ class Equation(AnyEquation):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
         for companion in self.companions_by_name().values():
-            companion.check(self)
+            companion.check(self.at_time(math.nan))
         self._check_forcings()
         refuse_dimensions(self, self._why_not_in(self.grid.dimensions))
+
+    def _check_varying_walls(self) -> None:
+        """Refuse walls that vary where a class of the user's has an N or L that does not count with them."""
+        own = [name for name in BY_HAND if getattr(type(self), name) is not getattr(Equation, name)]
+        for name, walls in (self.walls or {}).items() if own else ():
+            if varies(walls):
+                raise ValueError(
+                    f"walls.{name} of {type(self).__name__}: a number at each wall is needed, since its own "
+                    f"{own[0]}() does not count with walls that vary"
+                )
 
     def _check_forcings(self) -> None:
         for name, forcing in self.forcings().items():
@@ -299,6 +313,13 @@ class Equation(AnyEquation):
 
     # ---- as steppers take it --------------------------------------------------------------------------------
 
+    def at_time(self, t: ArrayLike) -> Any:
+        if self.walls is None or not any(walls.hold_time for walls in self.walls.values()):
+            return self
+        t = t if hasattr(t, "dtype") else np.float64(t)  # of one type, so that one program serves all times
+        at = lambda e: eqx.tree_at(lambda e: e.time_at_walls, e, t, is_leaf=lambda leaf: leaf is None)  # noqa: E731
+        return self._copied(self.grid, at)
+
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
         return Driven(self, dict(forcing), key, step)
 
@@ -358,10 +379,10 @@ class Equation(AnyEquation):
         wanted = {n: (s.shape, s.dtype) for n, s in fields.items()}
         if not isinstance(change, Mapping) or {n: (v.shape, v.dtype) for n, v in change.items()} != wanted:
             raise ValueError(f"{_who(self)}: nonlinear() gives {_outline(change)}; {_outline(fields)} is needed")
-        rate = jax.eval_shape(lambda fields: self.rate(fields), given)
+        rate = jax.eval_shape(lambda fields, t: self.at_time(t).rate(fields), given, t)
         if rate.shape != ():
             raise ValueError(f"{_who(self)}: rate() gives shape {list(rate.shape)}; one number [1/time] is needed")
-        check_companions(self)
+        check_companions(self.at_time(math.nan))
 
 
 class SplitEquation(Splittable, AnyEquation):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.diagnostics.mode_sums import ModeSum, plus
-from solver.dynamics.between_walls import EvaluationBetweenWalls
+from solver.dynamics.between_walls import EvaluationBetweenWalls, PolynomialRows
 from solver.dynamics.budget import Budget, Changes, rates_of_sums
 from solver.dynamics.quadratic import holds, power
 from solver.dynamics.symbol_value import multiplied_out
@@ -28,7 +28,8 @@ class ReportBetweenWalls(TextReport):
         """Changes of each energy by the causes that the text names, by the rest of L and of N, and by forcing.
 
         A field counts with what its conditions add, so that the work of moving walls and what passes through walls are
-        among them.
+        among them. Where conditions depend on time, what they add changes too: N holds what the modes lose by it, so
+        that its cause holds the whole.
         """
         on_grid, now = self.on_grid, self.on_grid.rows(fields)
         causes = {
@@ -55,7 +56,28 @@ class ReportBetweenWalls(TextReport):
                 else self._power(numbers, projected, change)
                 for label, change in acting.items()
             }
+        for name, whole_change in self._by_motion_of_lifting(now).items():
+            sums[name]["nonlinear"] = plus(sums[name]["nonlinear"], whole_change)
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
+
+    def _by_motion_of_lifting(self, now: PolynomialRows) -> dict[str, ModeSum]:
+        """Changes of the energies by what conditions that depend on time add to the fields; only of those that hold
+        such fields."""
+        spaces = self.equation.spaces
+        rates = {name: space.rate_of_lifting for name, space in spaces.items()}
+        moving = {name: spaces[name].over_modes(rate) for name, rate in rates.items() if rate is not None}
+        still = jnp.zeros((), self.equation.grid.dtype)
+        parts = {
+            scalar: moving[name][i] if name in moving else still
+            for name in (spaces if moving else ())
+            for i, scalar in enumerate(self.on_grid.scalars(name))
+        }
+        change = PolynomialRows(now.modes, parts)
+        return {
+            name: power(self.on_grid, energy.squares, now, change)
+            for name, energy in self.derived.energies.items()
+            if any(holds(square, moving) for square in energy.squares)
+        }
 
     def _numbers_of_fields(self, squares: Sequence[Square]) -> dict[str, Array] | None:
         """n of each field of an energy Σ n⟨|u|²⟩ of whole fields; None of others."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from solver.dynamics.varying_walls import on_other_grid, parts_of, walls_at_time, with_numbers, with_varying
 from solver.grid import Grid
 from solver.spaces import Space
 from solver.spaces.field import Field
@@ -17,6 +18,9 @@ from solver.spaces.polynomials import FieldBetweenWalls, Polynomials, Polynomial
 from solver.spaces.scalars_between_walls import ScalarModes, ScalarSpace
 from solver.walls import NoSlip, Value, Walls
 from solver.walls.conditions import AtSlope, Rigid, walls_from
+from solver.written.components import ZERO
+from solver.written.parse import read_expression
+from solver.written.tree import Node, WrittenError
 from solver.written.wall_lines import WallLine, read_wall_lines
 
 
@@ -66,14 +70,33 @@ def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, An
             raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
         if line.side in found.setdefault(line.field, {}):
             raise ValueError(f"{line.text}: a second condition of {line.field} at this wall")
-        if not equation.fields[line.field].solenoidal:
-            condition: Any = {"slope" if line.axis else "value": line.number}
-        elif line.number:
-            raise ValueError(f"{line.text}: 0 is needed; walls.{line.field} takes the velocity of a wall")
-        else:
-            condition = "free-slip" if line.axis else "no-slip"
-        found[line.field][line.side] = condition
+        solenoidal = equation.fields[line.field].solenoidal
+        found[line.field][line.side] = _of_flow(equation, line) if solenoidal else _of_scalar(equation, line)
     return found
+
+
+def _of_scalar(equation: Any, line: WallLine) -> dict[str, Node]:
+    return {"slope" if line.axis else "value": _right(equation, line)}
+
+
+def _of_flow(equation: Any, line: WallLine) -> Any:
+    """The condition of a vector without divergence: 0, or the velocity of the wall along itself."""
+    right = _right(equation, line)
+    if right == ZERO:
+        return "free-slip" if line.axis else "no-slip"
+    if line.axis:
+        raise ValueError(f"{line.text}: 0 is needed, a wall without stress")
+    try:
+        *along, across = parts_of(equation.plain_text, right, equation.grid.dimensions, order=1)
+    except WrittenError as error:
+        raise ValueError(f"{line.text}: {error}") from None
+    if across != ZERO:
+        raise ValueError(f"{line.text}: a wall moves along itself, and not along {equation.grid.walls}")
+    return {"moving": along}
+
+
+def _right(equation: Any, line: WallLine) -> Node:
+    return read_expression(line.right, equation.text.words)
 
 
 def _together(name: str, given: Any, of_text: Any) -> Any:
@@ -113,7 +136,7 @@ def _conditions(equation: Any, name: str, field: Field, given: Any) -> Walls:
             return Value()
         raise ValueError(f"walls.{name}: a value, a slope or robin is needed; it is no vector without divergence")
     _refuse_others(walls, name, field, equation.grid.dimensions - 1)
-    return walls
+    return with_varying(equation, name, walls)
 
 
 def _refuse_others(walls: Walls, name: str, field: Field, directions: int) -> None:
@@ -143,24 +166,24 @@ def _constant(leaf: Any) -> Any:
 
 
 def space_between_walls(equation: Any, name: str) -> Space:
-    """The space of a field."""
+    """The space of a field, under the conditions of the time that the equation has."""
     field = equation.fields[name]
     kind = StokesSpace if field.solenoidal else ScalarSpace
     modes = jax.tree.map(_constant, equation.between[name])
     return kind(
         name, field, equation.grid, equation.method,
-        polynomials=Polynomials.on(equation.grid), walls=equation.walls[name], own=modes,
+        polynomials=Polynomials.on(equation.grid), walls=walls_at_time(equation, name), own=modes,
     )  # fmt: skip
 
 
 def with_conditions(space: FieldBetweenWalls, grid: Grid, walls: Walls) -> FieldBetweenWalls:
     """The space of the same field on another grid of the box, or under other conditions."""
-    made = _modes(space.field, grid, walls)
+    made, walls = _modes(space.field, grid, walls), on_other_grid(walls, grid)
     return replace(space, grid=grid, walls=walls, own=made, polynomials=Polynomials.on(grid))
 
 
-def walls_of_run(table: Mapping[str, Any], equation: Any) -> dict[str, Walls]:
-    """The conditions of an equation's fields in another run of it, from the run file of that run.
+def walls_of_run(table: Mapping[str, Any], equation: Any, t: float) -> dict[str, Walls]:
+    """The conditions of an equation's fields in another run of it at a time, from the run file of that run.
 
     Raises:
         ValueError: the run file has no conditions of a field.
@@ -171,7 +194,9 @@ def walls_of_run(table: Mapping[str, Any], equation: Any) -> dict[str, Walls]:
     assert found is not None
     by_field = dict.fromkeys(found, forced) if "name" in forced else {name: forced.get(name, {}) for name in found}
     means = {n: tuple(of["velocity"][:-1]) for n, of in by_field.items() if of.get("name") == "flow-rate"}
-    return {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
+    whole = {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
+    theirs = with_numbers(equation, section.get("parameters", section), whole).at_time(t)
+    return {name: walls_at_time(theirs, name) for name in whole}
 
 
 def space_of_products(equation: Any) -> PolynomialSpace:

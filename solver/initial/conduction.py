@@ -24,7 +24,8 @@ from solver.static import is_zero
 class Conduction(Initial):
     """The profile at rest that the conditions at the walls have, and noise that vanishes there.
 
-    It is linear between two values, and between moving walls. The noise is Gaussian along the walls, of every mode that
+    It is linear between two values, and between moving walls; where these vary, at each place along the walls, with the
+    values at the time at which the run starts. The noise is Gaussian along the walls, of every mode that
     is kept, and sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without
     an initial field start so, without noise.
 
@@ -67,10 +68,13 @@ class Conduction(Initial):
         return whole + self.amplitude * across * self._along(grid, jax.random.key(0) if key is None else key)
 
     def _profile(self, grid: Grid) -> Array:
-        """The profile over the heights, of each component."""
+        """The profile over the heights, of each component; over all points where it varies along the walls."""
         lifting = self.space.lifting
         if lifting is None:
             return jnp.zeros((), grid.dtype)
+        if lifting.ndim > 2:
+            values: Array = self.space.at_points(lifting)
+            return values
         at = lifting @ jnp.asarray(self.space.polynomials.values).T
         return at.reshape(len(at), *[1] * (grid.dimensions - 1), -1)
 

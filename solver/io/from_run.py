@@ -18,6 +18,7 @@ from solver.diagnostics import mean_square
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.spaces_between_walls import walls_of_run, with_conditions
 from solver.dynamics.start_changes import shares_removed, warn_of_changes
+from solver.dynamics.varying_walls import walls_at_time
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.initial.initial import Initial
@@ -32,7 +33,7 @@ from solver.spaces import FourierSpace, Space
 from solver.spaces.field import RANKS, Field
 from solver.spaces.polynomials import FieldBetweenWalls
 from solver.walls import Walls
-from solver.walls.conditions import LOWER, UPPER, AtValue, Rigid
+from solver.walls.conditions import LOWER, UPPER, AtValue, Moment, Rigid, Varying
 
 
 class FromRun(Initial):
@@ -161,16 +162,21 @@ class FromRun(Initial):
 def _refuse_other_values(path: Path, field: str, theirs: Walls, ours: Walls) -> None:
     """Raises ValueError where a wall gives a field another value than in the other run."""
     for side, there, here in zip((LOWER, UPPER), theirs, ours, strict=True):
-        if type(there) is type(here) and isinstance(here, AtValue | Rigid) and _numbers(there) != _numbers(here):
+        if type(there) is not type(here) or not isinstance(here, AtValue | Rigid):
+            continue
+        numbers = _numbers(there), _numbers(here)
+        if None not in numbers and numbers[0] != numbers[1]:
             raise ValueError(
                 f"path: {path}: there walls.{field}.{side} is {there}, here {here}, which the field does not meet: "
                 "shift_to_walls = true adds the profile at rest of the change"
             )
 
 
-def _numbers(condition: AtValue | Rigid) -> list[float]:
-    """Values that a wall gives; an empty list if all are 0."""
-    given = condition.velocity if isinstance(condition, Rigid) else (condition.value,)
+def _numbers(condition: AtValue | Rigid) -> list[float] | None:
+    """Values that a wall gives; an empty list if all are 0, None if one varies: the start compares fields."""
+    given: tuple[Any, ...] = condition.velocity if isinstance(condition, Rigid) else (condition.value,)
+    if any(isinstance(number, Varying | Moment) for number in given):
+        return None
     return [float(number) for number in given] if np.any(np.asarray(given)) else []
 
 
@@ -275,7 +281,7 @@ class _Checkpoint(_Source):
     def walls_of(self, equation: Any, field: str, name: str) -> Walls:
         given = self.table.get("walls", {})
         named = {**given, **({field: given[name]} if name in given else {})}
-        return walls_of_run({**self.table, "walls": named}, equation)[field]
+        return walls_of_run({**self.table, "walls": named}, equation, self.t)[field]
 
     def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
         stored = load_array(self.path, self._entry(name), self._storage(name), space.grid)
@@ -349,8 +355,7 @@ class _Snapshot(_Source):
         return len(space.component_names)
 
     def walls_of(self, equation: Any, field: str, name: str) -> Walls:
-        walls: Walls = equation.walls[field]  # whose values are checked where the run starts
-        return walls
+        return walls_at_time(equation.at_time(self.t), field)  # whose values are checked where the run starts
 
     def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
         self.components(name)

@@ -343,7 +343,7 @@ def first_step(equation: AnyEquation, state: State, cfl: Any) -> Array:
 
 @compiled
 def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any, t: Any, cfl: Any) -> Array:
-    driven = equation.at_step(forcing, key, step)
+    driven, equation = equation.at_step(forcing, key, step), equation.at_time(t)
     nonlinear = driven.nonlinear(fields, jnp.asarray(t, equation.grid.dtype))
     fields = equation.fields_alone(fields)
     moved = equation.linear().apply(fields)

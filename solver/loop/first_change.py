@@ -95,7 +95,7 @@ def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: A
     change = driven.nonlinear(fields, t)
     kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)))
     change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
-    rate = equation.rate(fields)
+    rate = equation.at_time(t).rate(fields)
     shares = {}
     for name, parts in distances(equation.fields_alone(change), equation.spaces).items():
         space = equation.space(name)

@@ -204,7 +204,7 @@ def _integrate(
     advance = one_step(equation, stepper, state, step)
     fields, history, forcing = repeat(advance, (fields, history, forcing), 0, steps, checkpoint)
     fields = without_budget(fields)
-    return (fields, history, forcing), new_budget(given, fields, columns)
+    return (fields, history, forcing), new_budget(given, fields, state.t + steps * step, columns)
 
 
 def _integrate_controlled(
@@ -224,7 +224,7 @@ def _integrate_controlled(
     state = repeat(one_attempt(equation, stepper, control, end), start, 0, attempts, checkpoint)
     fields = without_budget(state.field)
     is_there = is_later(end, start.t) & (apart(end, state.t) <= 0)
-    return state.replace(field=fields), new_budget(given, fields, columns), is_there
+    return state.replace(field=fields), new_budget(given, fields, state.t[0], columns), is_there
 
 
 _integrated = compiled(_integrate, static_argnums=(4, 5, 6))

@@ -78,16 +78,17 @@ def nothing_unless_there(is_there: Array, state: State) -> State:
     return state.replace(field=jax.tree.map(mark, state.field))
 
 
-def new_budget(equation: Any, fields: Fields, columns: tuple[str, ...]) -> NewBudget:
+def new_budget(equation: Any, fields: Fields, t: Any, columns: tuple[str, ...]) -> NewBudget:
     """Entries of a state whose energy budget begins anew at these fields; nothing is differentiated through them.
 
     Args:
+        equation, fields, t: equation, fields and their time.
         columns: names of the integrals of the state before; without any, no entry is returned.
     """
     if not columns:
         return {}
     constant = lambda leaf: jax.lax.stop_gradient(leaf) if isinstance(leaf, jax.Array) else leaf  # noqa: E731
-    equation, fields = jax.tree.map(constant, (equation, fields))
+    equation, fields = jax.tree.map(constant, (equation.at_time(t), fields))
     zeros = {name: jnp.asarray(np.float64(0)) for name in columns}
     return {"budget": zeros, "energies": kept_energies(equation, fields)}
 

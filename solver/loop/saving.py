@@ -61,7 +61,7 @@ def row_of(equation: Any, save: Save | None, state: State) -> Any:
     """The row of a state: the result of `save`, or the fields at the points."""
     fields = without_budget(state.field)
     if save is None:
-        return equation.to_physical(fields)
+        return equation.at_time(state.t).to_physical(fields)
     step = jnp.asarray(state.step)
     return save(State(field=fields, forcing=state.forcing, key=state.key, t=state.t, step=step, box=equation.grid.box))
 

@@ -56,7 +56,7 @@ def rounded_time_at_start(equation: Any, control: StepControl, state: State, end
     if control.size is not None:
         return rounded_time(equation, state.t, end, control.size)
     if rounded_time(equation, state.t, end, np.finfo(np.float32).tiny):  # which would be said of the shortest step
-        rate = _rate(equation, state.field) if control.needs_rate else None
+        rate = _rate(equation.at_time(state.t), state.field) if control.needs_rate else None
         memory = state.control.get(type(control).__name__) or control.start(equation, state)
         proposed = float(control.propose(memory, rate))  # infinite for a field at rest
         return rounded_time(equation, state.t, end, min(proposed, float(end) - float(state.t)))
@@ -105,7 +105,7 @@ def long_step(equation: Any, control: StepControl, state: State) -> float | None
     """
     if control.size is None or not isinstance(equation, Equation) or equation.why_no_rate:
         return None
-    number = float(control.size) * float(_rate(equation, state.field))
+    number = float(control.size) * float(_rate(equation.at_time(state.t), state.field))
     return None if number <= LARGEST_CFL else number
 
 

@@ -179,7 +179,8 @@ def controlled_step(
     error = None
     if control.needs_error:
         after, history, difference = stepper.step_with_error(*given)
-        error = relative_error(difference, fields, after, equation, of_fluctuations=control.leaves_out_means)
+        moments = equation.at_time(t), equation.at_time(t + short)
+        error = relative_error(difference, fields, after, moments, of_fluctuations=control.leaves_out_means)
     else:
         after, history = stepper.step(*given)
     after, history = end_step(stepper, after, history, sums)
@@ -215,7 +216,7 @@ def towards(target: Pair, t: Pair, proposed: Any) -> tuple[Any, Pair, Any, Any]:
 
 
 def relative_error(
-    error: Fields, before: Fields, after: Fields, equation: Any, *, of_fluctuations: bool = False
+    error: Fields, before: Fields, after: Fields, equations: tuple[Any, Any], *, of_fluctuations: bool = False
 ) -> Array:
     """Largest over the fields of ‖e‖/S. One all-reduce, or two where real and complex fields are mixed.
 
@@ -227,15 +228,17 @@ def relative_error(
     Args:
         error: e, the difference to an embedded method, by field.
         before, after: the fields before and after the step.
-        equation: supplies their grids and `error_scales`.
+        equations: the equation at the times of `before` and `after`.
         of_fluctuations: True if S is the size of a field without its mean, at least a millionth of its size with it.
 
     Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations I (1993), II.4; the floor is the Atol of
     their equation 4.10, sc = Atol + max(|y₀|, |y₁|) Rtol.
     """
+    equation, _ = equations
     names = list(equation.fields_alone(error))
     squares_of_error = [equation.space(name).product(error[name], error[name]) for name in names]
-    whole = [equation.space(name).whole_product(u[name]) for u in (before, after) for name in names]
+    moments = list(zip(equations, (before, after), strict=True))
+    whole = [own.space(name).whole_product(u[name]) for own, u in moments for name in names]
     varying = _without_means(equation, (before, after), names) if of_fluctuations else []
     squares = summed([*squares_of_error, *whole, *varying], equation.grid.dtype)
     # the derivative of a root at 0 is none

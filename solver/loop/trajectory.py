@@ -221,7 +221,8 @@ def _equal_rows(
         return carry, row(carry, (i + 1) * every)
 
     carry, rows = jax.lax.scan(body, start, jnp.arange(steps // every))
-    return carry, new_budget(given, without_budget(carry[0]), columns), with_start(row(start, 0), rows)
+    budget = new_budget(given, without_budget(carry[0]), state.t + steps * step, columns)
+    return carry, budget, with_start(row(start, 0), rows)
 
 
 def _rows_under_control(

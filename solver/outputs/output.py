@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,6 +55,11 @@ class Run:
     tails: dict[str, float] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)
     kept: set[int] = field(default_factory=set)
+
+    def at_time(self, t: Any) -> Run:
+        """The same run with its equation under the conditions that its walls have at time t."""
+        equation = self.equation.at_time(t)
+        return self if equation is self.equation else replace(self, equation=equation)
 
 
 @dataclass(frozen=True)

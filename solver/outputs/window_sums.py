@@ -98,21 +98,29 @@ def _of_means(layout: RecordsLayout) -> RecordsLayout:
 
 
 def _sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, Any]:
-    """Sums of zero: the mean in the form of the field (coefficients or points), squares at the points."""
-    held, points = equation.field_shapes(), equation.physical_shapes()
+    """Sums of zero: the mean in the form of the field (coefficients or points), squares at the points.
+
+    Where conditions at walls depend on time, coefficients do not say what these add: means are at the points, too.
+    """
+    held, points, dtype = equation.field_shapes(), equation.physical_shapes(), equation.grid.dtype
+    mean = lambda name: points[name] if _is_at_points(equation, name) else held[name].shape  # noqa: E731
+    of = lambda name: dtype if _is_at_points(equation, name) else held[name].dtype  # noqa: E731
     return {
-        name: {
-            "mean": jnp.zeros(held[name].shape, held[name].dtype),
-            "squares": jnp.zeros(points[name], equation.grid.dtype),
-        }
-        for name in names
+        name: {"mean": jnp.zeros(mean(name), of(name)), "squares": jnp.zeros(points[name], dtype)} for name in names
     }
 
 
+def _is_at_points(equation: AnyEquation, name: str) -> bool:
+    """True for a mean that is held at the points, whatever holds the field."""
+    walls = getattr(equation, "walls", None)
+    return walls is not None and walls[name].hold_time
+
+
 def storage_of_sums(equation: AnyEquation, names: Iterable[str]) -> dict[str, dict[str, Storage]]:
-    """Storage of the sums of fields: the mean is stored as the field is, squares at the points."""
-    held = equation.field_storage()
-    return {name: {"mean": held[name], "squares": Storage("points")} for name in names}
+    """Storage of the sums of fields: the mean is stored as the field is, or at the points; squares at the points."""
+    held, points = equation.field_storage(), Storage("points")
+    mean = {name: points if _is_at_points(equation, name) else held[name] for name in names}
+    return {name: {"mean": mean[name], "squares": points} for name in names}
 
 
 def shapes_of_sums(equation: AnyEquation, names: tuple[str, ...]) -> dict[str, Any]:
@@ -142,8 +150,12 @@ def add_fields(equation: AnyEquation, sums: Any, fields: Fields, weight: Array, 
     weight, total = (jnp.asarray(value, equation.grid.dtype) for value in (weight, total))
     added = {}
     for name, now in fields.items():
-        mean = sums[name]["mean"]
-        deviation = equation.space(name).inverse_of_change(now - mean)
+        mean, space = sums[name]["mean"], equation.space(name)
+        if _is_at_points(equation, name):
+            now = space.inverse(now)
+            deviation = now - mean
+        else:
+            deviation = space.inverse_of_change(now - mean)
         squares = add_to_squares(sums[name]["squares"], deviation, weight, total)
         added[name] = {"mean": add_to_mean(mean, now, weight, total), "squares": squares}
     return added
@@ -154,7 +166,8 @@ def means_and_variances(equation: AnyEquation, sums: Any, total: Array) -> dict[
     """`FIELD_mean` and `FIELD_variance` at the points. One inverse transform of each field."""
     moments = {}
     for name, parts in sums.items():
-        moments[f"{name}_mean"] = equation.space(name).inverse(parts["mean"])
+        at_points = _is_at_points(equation, name)
+        moments[f"{name}_mean"] = parts["mean"] if at_points else equation.space(name).inverse(parts["mean"])
         moments[f"{name}_variance"] = parts["squares"] / jnp.asarray(total, equation.grid.dtype)
     return moments
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -43,6 +44,6 @@ def disk_use(
         steps: number of its steps; None if a control chooses their size.
     """
     return [
-        DiskUse(output.name, output.bytes_of_state(equation, state), output.states_kept(end, steps))
+        DiskUse(output.name, output.bytes_of_state(equation.at_time(math.nan), state), output.states_kept(end, steps))
         for output in outputs
     ]

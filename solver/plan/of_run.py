@@ -70,7 +70,7 @@ def compile_run(
         as_it_is = jax.tree.structure(jax.eval_shape(start))  # without what the outputs add to it
         traced["start"] = jax.jit(start, out_shardings=jax.tree.unflatten(as_it_is, shardings)).trace()
     for output in outputs:
-        traced |= output.programs(equation, placed)
+        traced |= output.programs(equation.at_time(math.nan), placed)
     parts = []
     for name, program in traced.items():
         with compiling_for(xla):

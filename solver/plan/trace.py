@@ -189,7 +189,7 @@ def estimate_analysis(equation: AnyEquation, outputs: Iterable[Output], state: S
     programs = [
         program
         for output in outputs if not output.keeps_bits
-        for program in output.programs(equation, state).values()
+        for program in output.programs(equation.at_time(math.nan), state).values()
     ]  # fmt: skip
     working = max((call.working_bytes for program in programs for call in transforms_in(program.jaxpr)), default=0)
     held = bytes_on_one(place(state, equation.grid))

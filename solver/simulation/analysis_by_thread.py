@@ -127,7 +127,7 @@ class ThreadAnalysis:
             self._room.release()
 
     def _carry_out(self, task: Task) -> None:
-        there = self._there
+        there = self._there.at_time(task.state.t)
         for output in task.due:
             output.write(there, task.state)
         if task.checkpoint:

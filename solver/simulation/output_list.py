@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -62,7 +63,8 @@ class OutputList:
 
     def accumulators(self, equation: AnyEquation) -> dict[str, Any]:
         """Sums over time at the start, by the name of the output; outputs that accumulate no sums are left out."""
-        every = {output.name: output.accumulators(equation) for output in self.others}
+        known = equation.at_time(math.nan)  # shapes alone may ask for a time
+        every = {output.name: output.accumulators(known) for output in self.others}
         return {name: sums for name, sums in every.items() if sums}
 
     def declared(self, equation: AnyEquation, sums: Mapping[str, Any]) -> dict[str, dict[str, Storage]]:
@@ -71,10 +73,11 @@ class OutputList:
         Raises:
             TypeError, ValueError: an output does not say how it stores an array, or its storage does not fit.
         """
+        known = equation.at_time(math.nan)
         return {
             output.name: declare(
                 f"output {output.name}", "accumulator_storage", f"statistics/{output.name}", sums[output.name],
-                output.accumulator_storage(equation), equation.grid,
+                output.accumulator_storage(known), equation.grid,
             )
             for output in self.others if output.name in sums
         }  # fmt: skip
@@ -82,6 +85,7 @@ class OutputList:
     def observe(self, equation: AnyEquation, state: State, end: bool) -> State:
         """A state with the sums brought up to date. Collective."""
         own = {output.name for output in self.others}  # a state may come from a run with other outputs
+        equation = equation.at_time(state.t)
         carried = {name: sums for name, sums in state.statistics.items() if name in own}
         for output in self.others:
             sums = carried.get(output.name) or output.accumulators(equation)
@@ -141,11 +145,12 @@ class OutputList:
             with run.writer.while_waiting():
                 for output in self.others:
                     output.flush(run)
-        self.checkpoints.write(run, state)
+        self.checkpoints.write(run.at_time(state.t), state)
 
 
 def write_each(outputs: Iterable[Output], run: Run, state: State, watchdog: Watchdog) -> None:
     """Write these outputs of a state; one of the user's may take its time."""
+    run = run.at_time(state.t)
     for output in outputs:
         ours = type(output).__module__.startswith("solver.")
         with nullcontext() if ours else watchdog.busy(f"writing {output.name}"):

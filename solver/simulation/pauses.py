@@ -93,7 +93,7 @@ class EnergyLimit:
     def at_pause(self, pause: Pause) -> None:
         if self.limit is None:
             return
-        state, energy = pause.state, float(_energy(self.equation, pause.state.field))
+        state, energy = pause.state, float(_energy(self.equation.at_time(pause.state.t), pause.state.field))
         if not energy <= self.limit:
             raise BlowUp(
                 f"step {int(state.step)}, t = {float(state.t):.6g}: the energy is {energy:.6g}, beyond "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,7 +100,7 @@ class Simulation:
         apart = None if self.analyse is None else self.equation.on_mesh(self.analyse)
         for output in self.outputs.all:
             try:
-                output.check(self.equation if apart is None or output.keeps_bits else apart)
+                output.check((self.equation if apart is None or output.keeps_bits else apart).at_time(math.nan))
             except NotInSpace as error:
                 raise ValueError(f"output {output.name}: {error}") from None
             output.check_times(self.end)
@@ -118,7 +119,13 @@ class Simulation:
         if self.directory is None:
             raise ValueError("simulate: the simulation has no directory; give it one, or ask for its `states`")
         return Run(
-            self.equation, self.directory, self.control, self.end, self.title, self.run_file, writer=Writer(thread)
+            self.equation.at_time(math.nan),
+            self.directory,
+            self.control,
+            self.end,
+            self.title,
+            self.run_file,
+            writer=Writer(thread),
         )
 
     def states(self, first: State, *, chunk: int | Callable[[], int] = 1000, donate: bool = False) -> Iterator[State]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,8 @@ from solver.grid import Grid
 from solver.mesh import split_axes
 from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace, integral, integral_transposed, times
 from solver.spaces.space import SOLENOIDAL
-from solver.walls.conditions import Rigid, Walls
+from solver.static import is_zero
+from solver.walls.conditions import Rigid, Walls, rate_of, value_of
 from solver.walls.modes import (
     SLOPE,
     VALUE,
@@ -221,8 +222,19 @@ class StokesSpace(FieldBetweenWalls):
 
     @property
     def lifting(self) -> Array | None:
+        return self._lifted([[value_of(v) for v in velocity] for velocity in self._velocities()])
+
+    @property
+    def rate_of_lifting(self) -> Array | None:
+        rates = [[rate_of(v) for v in velocity] for velocity in self._velocities()]
+        return None if all(is_zero(rate) for velocity in rates for rate in velocity) else self._lifted(rates)
+
+    def _velocities(self) -> list[Sequence[Any]]:
+        """Velocities of the walls, and the mean velocity where it is kept; `()` of walls at rest."""
         velocities = [getattr(side, "velocity", ()) for side in self.walls]
-        velocities += [] if self.walls.mean is None else [self.walls.mean]
+        return velocities + ([] if self.walls.mean is None else [self.walls.mean])
+
+    def _lifted(self, velocities: Sequence[Sequence[Any]]) -> Array | None:
         if not any(velocities):
             return None
         made = []

@@ -152,17 +152,31 @@ class PolynomialSpace(Space):
 
     @property
     def lifting(self) -> Array | None:
-        """Polynomials `(component, n)` of what the field has by its conditions alone, the same along the walls; or
-        None."""
+        """Polynomials of what the field has by its conditions alone; None without any.
+
+        They are `(component, n)` where it is the same along the walls, else `(component, …, n)` in modes along them.
+
+        Raises:
+            ValueError: conditions that depend on time, of an equation that has no time.
+        """
+        return None
+
+    @property
+    def rate_of_lifting(self) -> Array | None:
+        """Rate of change of the lifting [1/time], likewise; None where no condition depends on time."""
         return None
 
     def with_lifting(self, c: Array, sign: int = 1) -> Array:
         """Polynomials with the lifting added, or taken away."""
         own = self.lifting
-        if own is None:
-            return c
-        shaped = own.reshape(own.shape[0], *[1] * (self.grid.dimensions - 1), -1)
-        return c + sign * jnp.where(self._uniform_along_walls(), shaped, 0)
+        return c if own is None else c + sign * self.over_modes(own)
+
+    def over_modes(self, lifting: Array) -> Array:
+        """A lifting, or its rate of change, as polynomials `(component, …, n)`."""
+        if lifting.ndim > 2:
+            return lifting
+        shaped = lifting.reshape(lifting.shape[0], *[1] * (self.grid.dimensions - 1), -1)
+        return jnp.where(self._uniform_along_walls(), shaped, 0)
 
     def _uniform_along_walls(self) -> Any:
         horizontal = self.grid.horizontal

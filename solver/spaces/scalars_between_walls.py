@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from jaxtyping import Array
 from solver.grid import Grid
 from solver.spaces.polynomials import FieldBetweenWalls, times
 from solver.static import is_zero
-from solver.walls.conditions import Walls
+from solver.walls.conditions import Walls, rate_of, value_of, varies_along
 from solver.walls.modes import Wall, lifting, lifting_is_linear, scalar_modes
 
 
@@ -70,16 +71,33 @@ class ScalarSpace(FieldBetweenWalls):
 
     @property
     def lifting(self) -> Array | None:
-        rights = [side.right for side in self.walls]
+        return self._lifted([value_of(side.right) for side in self.walls])
+
+    @property
+    def rate_of_lifting(self) -> Array | None:
+        return self._lifted([rate_of(side.right) for side in self.walls])
+
+    def _lifted(self, rights: Sequence[Any]) -> Array | None:
         if all(map(is_zero, rights)):
             return None
+        if any(jnp.ndim(right) for right in rights):
+            return self._lifted_along_walls(rights)
         made = jnp.asarray(self.own.lifting) @ jnp.stack([jnp.asarray(right, self.grid.dtype) for right in rights])
         made = jnp.pad(made, (0, self.modes.spectral_shape[-1] - len(made)))
         return jnp.broadcast_to(made, (len(self.component_names), len(made)))
 
+    def _lifted_along_walls(self, rights: Sequence[Any]) -> Array:
+        """The same of right-hand sides as coefficients of the modes along the walls, `(component, …, n)`."""
+        uniform = jnp.broadcast_to(self._uniform_along_walls(), self.modes.spectral_shape)[..., 0]
+        each = [right if jnp.ndim(right) else jnp.where(uniform, right, 0) for right in rights]
+        made = times(self.own.lifting, jnp.stack([one.astype(self.grid.complex_dtype) for one in each], -1))
+        made = jnp.pad(made, [(0, 0)] * (made.ndim - 1) + [(0, self.modes.spectral_shape[-1] - made.shape[-1])])
+        return jnp.broadcast_to(made, (len(self.component_names), *made.shape))
+
     @property
     def lifting_diffuses(self) -> bool:  # type: ignore[override]
-        return not lifting_is_linear(*(side.pair(0.5 * self.height) for side in self.walls))  # but a parabola
+        is_linear = lifting_is_linear(*(side.pair(0.5 * self.height) for side in self.walls))  # else a parabola
+        return not is_linear or any(varies_along(side.right) for side in self.walls)
 
     def gives_values(self) -> list[bool]:
         return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]

@@ -70,7 +70,7 @@ def initial_state(
         raise ValueError("dealias 'phase-shift-random' moves the points at random: initial_state needs a seed")
     values = _by_name(u, equation)
     key = () if seed is None else random_key(seed)
-    made, removed = _start(equation, stepper, values)
+    made, removed = _start(equation.at_time(t), stepper, values)
     warn_of_changes(removed, equation.spaces)
     forced, idle, unsolved, found = _start_forcing(equation, key, made["field"])
     refuse_faults(equation, found)

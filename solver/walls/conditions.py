@@ -2,12 +2,15 @@
 
 Kinds of conditions are static; the numbers of values, slopes and moving walls are leaves, which can be differentiated
 and changed without compiling again. The two coefficients of a mixture decide the modes, so that they are static too.
+
+In place of a number there may be a text or a function of time and of the place along the wall. An equation makes a
+`Varying` of it, and a `Moment` at each time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import numpy as np
@@ -18,6 +21,82 @@ from solver.walls.modes import SLOPE, VALUE, Wall
 
 LOWER, UPPER = "lower", "upper"
 LEAST = 1e-16  # of a H/(2b), below which a mixture is a slope; its inverse, above which it is a value
+
+
+class Varying(eqx.Module):
+    """A number of a condition that depends on time, on the place along the wall, or on parameters of the equation.
+
+    Args:
+        function: `function(numbers, at)` of the equation's numbers, with `t` among them, and of the coordinates along
+            the wall, by name; real.
+        label: static; the text, or the name of a function, as people are shown it.
+        holds_time: static; True if it depends on time.
+        along: static; names of the coordinates along the wall that it depends on.
+    """
+
+    function: Any
+    label: str = eqx.field(static=True)
+    holds_time: bool = eqx.field(static=True)
+    along: tuple[str, ...] = eqx.field(static=True)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Moment(eqx.Module):
+    """A number of a condition at one time. It is worked out where it is needed: no device is touched before.
+
+    Args:
+        of: the number.
+        numbers: the equation's numbers by name, with the time `t`.
+        made: static; function of a moment that gives the number, as coefficients of the modes along the walls where it
+            varies along them, and likewise its rate of change, 0.0 if it does not change.
+        known: its results; None if they are not worked out yet.
+    """
+
+    of: Varying
+    numbers: dict[str, Any]
+    made: Callable[[Any], tuple[Any, Any]] = eqx.field(static=True)
+    known: tuple[Any, Any] | None = None
+
+    def __str__(self) -> str:
+        return str(self.of)
+
+    @property
+    def value_and_rate(self) -> tuple[Any, Any]:
+        """The number and its rate of change."""
+        return self.made(self) if self.known is None else self.known
+
+    def worked_out(self) -> Moment:
+        """The same with its results."""
+        return Moment(self.of, self.numbers, self.made, self.value_and_rate)
+
+
+Given: TypeAlias = ArrayLike | str | Callable[..., Any] | Varying | Moment  # in the place of a number
+
+
+def value_of(number: Any) -> Any:
+    """A number of a condition, or its value at the time that its equation has.
+
+    Raises:
+        ValueError: it depends on time, and its equation is at no time.
+    """
+    if isinstance(number, Varying):
+        raise ValueError(
+            f"a wall with {number} depends on time: equation.at_time(t) of the time of the fields is needed"
+        )
+    return number.value_and_rate[0] if isinstance(number, Moment) else number
+
+
+def rate_of(number: Any) -> Any:
+    """The rate of change of a number of a condition; 0.0 if it does not change."""
+    return number.value_and_rate[1] if isinstance(number, Moment) and number.of.holds_time else 0.0
+
+
+def varies_along(number: Any) -> bool:
+    """True if a number of a condition differs from place to place along the wall."""
+    varying = number.of if isinstance(number, Moment) else number
+    return isinstance(varying, Varying) and bool(varying.along)
 
 
 class Condition(eqx.Module):
@@ -34,7 +113,7 @@ class Condition(eqx.Module):
         raise NotImplementedError
 
     @property
-    def right(self) -> ArrayLike:
+    def right(self) -> Given:
         """The right-hand side."""
         return 0.0
 
@@ -46,7 +125,7 @@ class AtValue(Condition):
         value: [units of the field].
     """
 
-    value: ArrayLike = 0.0
+    value: Given = 0.0
 
     def __str__(self) -> str:
         return f"the value {self.value}"
@@ -58,7 +137,7 @@ class AtValue(Condition):
         return 1.0, 0.0
 
     @property
-    def right(self) -> ArrayLike:
+    def right(self) -> Given:
         return self.value
 
 
@@ -69,7 +148,7 @@ class AtSlope(Condition):
         slope: [units of the field/length].
     """
 
-    slope: ArrayLike = 0.0
+    slope: Given = 0.0
 
     def __str__(self) -> str:
         return f"the slope {self.slope}"
@@ -81,7 +160,7 @@ class AtSlope(Condition):
         return 0.0, 1 / half_height
 
     @property
-    def right(self) -> ArrayLike:
+    def right(self) -> Given:
         return self.slope
 
 
@@ -95,7 +174,7 @@ class AtMixture(Condition):
 
     a: float = eqx.field(static=True)
     b: float = eqx.field(static=True)
-    c: ArrayLike = 0.0
+    c: Given = 0.0
 
     def __str__(self) -> str:
         return f"{self.a} times it and {self.b} times its slope is {self.c}"
@@ -124,7 +203,7 @@ class AtMixture(Condition):
         return self.a, self.b / half_height
 
     @property
-    def right(self) -> ArrayLike:
+    def right(self) -> Given:
         return self.c
 
 
@@ -135,10 +214,10 @@ class Rigid(Condition):
         velocity: velocity of the wall, a number for each direction along it [length/time]; `()` for a wall at rest.
     """
 
-    velocity: tuple[ArrayLike, ...] = ()
+    velocity: tuple[Given, ...] = ()
 
     def __str__(self) -> str:
-        return f"moving with {list(self.velocity)}" if self.velocity else "at rest"
+        return f"moving with [{', '.join(map(str, self.velocity))}]" if self.velocity else "at rest"
 
     of_velocity: ClassVar[bool] = True
 
@@ -169,10 +248,24 @@ class Walls(eqx.Module):
         return iter((self.lower, self.upper))
 
     @property
+    def numbers(self) -> list[Any]:
+        """Velocities and right-hand sides of both walls."""
+        return [number for side in self for number in (getattr(side, "velocity", ()) or (side.right,))]
+
+    @property
     def adds(self) -> bool:
         """True if they are not homogeneous: the field has something by its conditions alone."""
-        numbers = [number for side in self for number in (getattr(side, "velocity", ()) or (side.right,))]
-        return not all(map(is_zero, numbers))
+        return not all(map(is_zero, self.numbers))
+
+    @property
+    def hold_time(self) -> bool:
+        """True if a number depends on time."""
+        return any(isinstance(number, Varying) and number.holds_time for number in self.numbers)
+
+    def mapped(self, change: Callable[[Any, str], Any]) -> Walls:
+        """The same with `change(number, side)` in the place of every number."""
+        lower = _with_numbers(self.lower, lambda number: change(number, LOWER))
+        return Walls(lower, _with_numbers(self.upper, lambda number: change(number, UPPER)), self.mean)
 
     @property
     def are_natural(self) -> bool:
@@ -191,6 +284,19 @@ class Walls(eqx.Module):
         return self.lower.of_velocity
 
 
+def _with_numbers(side: Condition, change: Callable[[Any], Any]) -> Condition:
+    match side:
+        case Rigid(velocity=velocity):
+            return Rigid(tuple(map(change, velocity)))
+        case AtValue(value=value):
+            return AtValue(change(value))
+        case AtSlope(slope=slope):
+            return AtSlope(change(slope))
+        case AtMixture(a=a, b=b, c=c):
+            return AtMixture(a, b, change(c))
+    return side
+
+
 def NoSlip() -> Walls:
     """A velocity that is 0 at both walls."""
     return Walls(Rigid(), Rigid())
@@ -201,22 +307,28 @@ def FreeSlip() -> Walls:
     return Walls(StressFree(), StressFree())
 
 
-def Moving(lower: Sequence[ArrayLike] | ArrayLike = (), upper: Sequence[ArrayLike] | ArrayLike = ()) -> Walls:
+def Moving(lower: Sequence[Given] | Given = (), upper: Sequence[Given] | Given = ()) -> Walls:
     """A velocity between rigid walls that move along themselves.
 
     Args:
         lower, upper: velocity of each wall, one number for each direction along it [length/time]; at rest by default.
+            A number may be a text of `t` and of the equation's parameters, as `"cos(2*t)"`, or a function of t.
     """
     return Walls(Rigid(_numbers(lower)), Rigid(_numbers(upper)))
 
 
-def Value(lower: ArrayLike = 0.0, upper: ArrayLike = 0.0) -> Walls:
-    """A scalar, or each component of a vector, with these values at the walls."""
+def Value(lower: Given = 0.0, upper: Given = 0.0) -> Walls:
+    """A scalar, or each component of a vector, with these values at the walls.
+
+    Args:
+        lower, upper: a number, or a text of `t`, of the coordinates along the walls and of the equation's parameters,
+            as `"1 + a*cos(x)*sin(t)"`, or a function of t, or of the coordinates along the walls and t.
+    """
     return Walls(AtValue(lower), AtValue(upper))
 
 
-def Slope(lower: ArrayLike = 0.0, upper: ArrayLike = 0.0) -> Walls:
-    """A scalar with these slopes ∂T/∂z at the walls; 0 is a wall that nothing passes."""
+def Slope(lower: Given = 0.0, upper: Given = 0.0) -> Walls:
+    """A scalar with these slopes ∂T/∂z at the walls, as `Value` has its values; 0 is a wall that nothing passes."""
     return Walls(AtSlope(lower), AtSlope(upper))
 
 
@@ -224,12 +336,14 @@ def Robin(lower: Sequence[Any], upper: Sequence[Any]) -> Walls:
     """A scalar with a T + b ∂T/∂z = c at the walls.
 
     Args:
-        lower, upper: (a, b, c).
+        lower, upper: (a, b, c); c as `Value` has its values.
     """
     return Walls(AtMixture(*lower), AtMixture(*upper))
 
 
 def _numbers(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or callable(given):
+        return (given,)
     return tuple(given) if isinstance(given, Sequence) or np.ndim(given) else (given,)
 
 

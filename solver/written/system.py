@@ -89,6 +89,7 @@ def read_system(
     parameters: Mapping[str, str] | None = None,
     functions: Mapping[str, Word] = NO_FUNCTIONS,
     means: Mapping[str, str] = NOTHING,
+    at_walls: Sequence[str] = (),
 ) -> System:
     """Read and check a system.
 
@@ -100,6 +101,7 @@ def read_system(
         parameters: rank of each parameter; None if every name that is nothing else is a scalar parameter.
         functions: the user's functions by name.
         means: axis of each field along which its mean is zero, by name.
+        at_walls: right-hand sides of conditions at walls, as text; their names may be parameters, too.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
@@ -112,7 +114,8 @@ def read_system(
     declared = {*fields, *unknowns, *named, *CONSTANTS, *WORDS}
     guesses = parameters is None
     if parameters is None:
-        parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines)], declared), "scalar")
+        given = [read_expression(text, functions) for text in at_walls]
+        parameters = dict.fromkeys(_free_names([*named.values(), *_sides(lines), *given], declared), "scalar")
     for node in [*named.values(), *(side for line in lines for side in (line.right,))]:
         _refuse_rates(node, "on the left of an equation, and not in a definition")
     definitions = _written_out(named)

@@ -241,7 +241,7 @@ class Text:
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words,
-            {name: axis for name, axis in self.means if axis},
+            {name: axis for name, axis in self.means if axis}, [wall.right for wall in self.walls],
         )  # fmt: skip
 
     @property
@@ -314,7 +314,8 @@ class Text:
     @property
     def names(self) -> set[str]:
         lines = [side for line in self.system.lines for side in (line.left, line.right)]
-        nodes = [*lines, *self.system.definitions.values()]
+        at_walls = [read_expression(wall.right, self.words) for wall in self.walls]
+        nodes = [*lines, *self.system.definitions.values(), *at_walls]
         return set().union(*(node.names for node in nodes))
 
     def units_of(self, field: str) -> str:

@@ -1,4 +1,4 @@
-"""Lines of a text that say what a field meets at a wall: `u(bottom) = 0`, `T(top) = 1`, `dz(b)(top) = -1`.
+"""Lines of a text that say what a field meets at a wall: `u(bottom) = 0`, `T(top) = 1 + a*sin(t)`, `dz(b)(top) = -1`.
 
 Places may be written as Dedalus does, `u(z=0) = 0` and `u(z=Lz) = 0`.
 """
@@ -17,7 +17,7 @@ SIDES = {"bottom": "lower", "top": "upper"}
 WHERE = r"\(\s*(?:(?P<side>bottom|top)|(?P<along>[xyz])\s*=(?P<height>[^()=]+))\s*\)"
 PLACE = re.compile(WHERE)
 LINE = re.compile(rf"\s*(?:d(?P<axis>[xyz])\(\s*(?P<of>\w+)\s*\)|(?P<name>\w+))\s*{WHERE}\s*=(?P<right>.*)")
-FORMS = "u(bottom) = 0, T(top) = 1, T(z=0) = 1 or dz(T)(top) = 0 is needed"
+FORMS = "u(bottom) = 0, T(top) = 1 + a*sin(t), T(z=0) = 1 or dz(T)(top) = 0 is needed"
 
 
 class WallLine(NamedTuple):
@@ -27,7 +27,7 @@ class WallLine(NamedTuple):
         field: name of the field.
         side: `lower` or `upper`.
         axis: axis of the derivative that is given, `x`, `y` or `z`; empty if the value is given.
-        number: the value, or the slope.
+        right: the value, or the slope, as text.
         text: the line.
         along: `x`, `y` or `z` of a place such as `z=Lz`; empty of `bottom` and `top`.
         height: the number there.
@@ -36,7 +36,7 @@ class WallLine(NamedTuple):
     field: str
     side: str
     axis: str
-    number: float
+    right: str
     text: str
     along: str = ""
     height: float = 0.0
@@ -75,18 +75,14 @@ def read_wall_line(line: str, define: Mapping[str, str]) -> WallLine:
 
     Args:
         line: its text.
-        define: definitions of the text, which may name numbers.
+        define: definitions of the text, which may name the height.
 
     Raises:
-        WrittenError: another form, or a side or a place that is no number.
+        WrittenError: another form, or a place that is no number.
     """
     match = LINE.fullmatch(line)
     if match is None:
         raise WrittenError(f"{line.strip()}: at a wall {FORMS}")
-    node = read_expression(match["right"], {})
-    number = _number(node, define)
-    if number is None:
-        raise node.place.error(f"at a wall {FORMS}, with a number or a definition; walls= takes a parameter")
     height = 0.0
     if match["along"]:
         place = read_expression(match["height"], {})
@@ -95,8 +91,10 @@ def read_wall_line(line: str, define: Mapping[str, str]) -> WallLine:
             raise place.place.error('at a wall a number is needed, or a definition: define = { Lz = "1" }')
         height = found
     side = SIDES[match["side"]] if match["side"] else "upper" if height else "lower"
-    field, axis = match["of"] or match["name"], match["axis"] or ""
-    return WallLine(field, side, axis, number, line.strip(), match["along"] or "", height)
+    field, axis, right = match["of"] or match["name"], match["axis"] or "", match["right"].strip()
+    if match["along"] == "z":  # in a plane x, z the second direction is called y here
+        right = upward(right)
+    return WallLine(field, side, axis, right, line.strip(), match["along"] or "", height)
 
 
 def _number(node: Node, define: Mapping[str, str]) -> float | None:

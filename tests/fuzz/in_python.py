@@ -58,8 +58,10 @@ class Given:
         """Fields without what stands beside them."""
         return {name: fields[name] for name in self.equation.fields}
 
-    def at_points(self, fields: Any) -> dict[str, np.ndarray]:
-        return {name: np.asarray(u) for name, u in self.equation.to_physical(self.alone(fields)).items()}
+    def at_points(self, fields: Any, t: float | None = None) -> dict[str, np.ndarray]:
+        """Values of fields at a time, by default that of the end."""
+        equation = self.equation.at_time(float(self.rows[-1]["t"]) if t is None else t)
+        return {name: np.asarray(u) for name, u in equation.to_physical(self.alone(fields)).items()}
 
     def compare(self, what: str, found: dict[str, np.ndarray]) -> None:
         """Raises Fault where fields at the points are not those of the run."""
@@ -104,7 +106,7 @@ def rolled_out(given: Given) -> None:
     if len(times) != given.steps + 1:
         raise Fault(f"rollout has {len(times)} times of {given.steps} steps")
     given.compare("rollout", {name: np.asarray(u[-1]) for name, u in values.items()})
-    for name, start in given.at_points(given.state.field).items():
+    for name, start in given.at_points(given.state.field, 0.0).items():
         if not np.allclose(values[name][0], start, atol=given.bound * np.abs(start).max()):
             raise Fault(f"rollout: the first state is not the start, in {name}")
 
@@ -113,7 +115,7 @@ def in_a_batch(given: Given) -> None:
     """Of two members under `vmap`, the one that starts as the run ends as it does."""
     if given.table["grid"]["dealias"] == "smooth":  # which damps a start, each time anew
         return
-    begin = given.at_points(given.state.field)
+    begin = given.at_points(given.state.field, 0.0)
     starts = {name: jnp.stack([jnp.asarray(u), 0.5 * jnp.asarray(u)]) for name, u in begin.items()}
 
     def end_of(fields: Any) -> Any:
@@ -131,7 +133,7 @@ def differentiated(given: Given) -> None:
         return
     if not given.is_even:
         return
-    begin = {name: jnp.asarray(u) for name, u in given.at_points(given.state.field).items()}
+    begin = {name: jnp.asarray(u) for name, u in given.at_points(given.state.field, 0.0).items()}
 
     def size(factor: Any) -> Any:
         fields = {name: factor * u for name, u in begin.items()}

@@ -15,6 +15,8 @@ from fuzz.wall_starts import given_start
 
 VISCOUS = st.sampled_from([0.02, 0.1, 0.3])
 NUMBER = st.sampled_from([0.0, 1.0, -0.5, 2.0])
+TIMED = st.sampled_from(["cos(3*t)", "0.5 + t", "-exp(-t)", "2*sin(9*t) - 1"])
+GIVEN = st.one_of(NUMBER, NUMBER, TIMED)  # at a wall
 SOLENOIDAL = ("velocity", "magnetic_field", "u")
 SIDES = {1: (8, 24), 2: (5, 12), 3: (4, 8)}
 REFUSED = ("spectra", "domain-length", "transfer", "zonal-means", "correlations", "pdfs")  # outputs
@@ -146,18 +148,24 @@ def conditions(draw: Any, is_solenoidal: bool, name: str, grid: dict[str, Any]) 
     if name == "velocity" and draw(st.integers(0, 3)) == 3:
         return {}
     if is_solenoidal:
-        moving = {"moving": [draw(NUMBER) for _ in range(along)]}
+        moving = {"moving": [draw(GIVEN) for _ in range(along)]}
         one = st.sampled_from(["no-slip", "no-slip", "free-slip", *([moving] if name != "magnetic_field" else [])])
         return {"lower": draw(one), "upper": draw(one)}
     wrong = draw(st.integers(0, 29)) == 29
+    number = st.one_of(GIVEN, st.just(f"cos(2*pi*x/{grid['lengths'][0]} - t)")) if _waves(grid) else GIVEN
     found = {}
     for side, outward in (("lower", -1), ("upper", 1)):
         b = outward * draw(st.sampled_from([0.3, 1.0, 4.0])) * (-1 if wrong else 1)
         found[side] = draw(st.sampled_from([
-            {"value": draw(NUMBER)}, {"slope": draw(NUMBER)},
-            {"robin": [draw(st.sampled_from([1.0, 0.2])), b, draw(NUMBER)]},
+            {"value": draw(number)}, {"slope": draw(number)},
+            {"robin": [draw(st.sampled_from([1.0, 0.2])), b, draw(number)]},
         ]))  # fmt: skip
     return found
+
+
+def _waves(grid: dict[str, Any]) -> bool:
+    """True if conditions may vary along x."""
+    return len(grid["shape"]) > 1 and isinstance(grid["lengths"][0], float)
 
 
 def _into_the_text(table: dict[str, Any], solenoidal: list[str], grid: dict[str, Any]) -> None:

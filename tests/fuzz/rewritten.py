@@ -105,14 +105,20 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-def _scaled_walls(both: dict[str, Any], unit: float, length: float) -> dict[str, Any]:
-    """Conditions in other units of the field and of length."""
+def _scaled_walls(both: dict[str, Any], unit: float, length: float, second: float) -> dict[str, Any]:
+    """Conditions in other units of the field, of length and of time."""
+
+    def times(by: float, given: Any) -> Any:
+        if not isinstance(given, str):
+            return by * given
+        there = _replaced(_replaced(given, "t", f"(t/{second!r})"), "x", f"(x/{length!r})")
+        return f"{by!r}*({there})"
 
     def scaled(word: str, given: Any) -> Any:
         if word == "robin":
-            return [given[0], given[1] * length, given[2] * unit]
+            return [given[0], given[1] * length, times(unit, given[2])]
         by = unit / length if word == "slope" else unit
-        return [by * one for one in given] if isinstance(given, list) else by * given
+        return [times(by, one) for one in given] if isinstance(given, list) else times(by, given)
 
     return {
         side: one if isinstance(one, str) else {word: scaled(word, given) for word, given in one.items()}
@@ -155,7 +161,9 @@ def units_do_not_matter(table: Table, folder: Path) -> str:
             "output": {"series": {"every_steps": 1}, "snapshots": {}},
         }  # fmt: skip
         if number and "walls" in table:
-            other["walls"] = {n: _scaled_walls(both, scale(of_fields[n]), length) for n, both in table["walls"].items()}
+            other["walls"] = {
+                n: _scaled_walls(both, scale(of_fields[n]), length, second) for n, both in table["walls"].items()
+            }
         place = folder / str(number)
         place.mkdir()
         found.append(carried_out(other, place))

@@ -118,9 +118,17 @@ CASES = {
     # the places of points between walls, in the folder of mean fields, were taken for a file of means
     "mean fields between walls": ("resume", {
         "grid": {"shape": [8, 8], "walls": "y", "lengths": 1.0}, "equation": {"name": "fisher-kpp"},
-        "walls": {"u": {"lower": {"value": 1.0}, "upper": {"slope": 0.0}}}, "time": {**SHORT, "stepper": "krogstad4"},
-        "devices": {"use": [0]}, "output": {**OUTPUT, "statistics": {"sample_steps": 1, "fields": ["u"], "of": []}},
+        "walls": {"u": {"lower": {"value": "1 + sin(9*t)"}, "upper": {"slope": 0.0}}},
+        "time": {**SHORT, "stepper": "krogstad4"}, "devices": {"use": [0]},
+        "output": {**OUTPUT, "statistics": {"sample_steps": 1, "fields": ["u"], "of": []}},
     }, "same bits"),
+    # means over time had the wall of the last state, and devices that analyse a wall of no time
+    "walls that move, means over time, and groups of devices": ("reference", {
+        "grid": {"shape": [6, 8], "walls": "y", "lengths": 1.0}, "equation": {"name": "fisher-kpp"},
+        "walls": {"u": {"lower": {"value": "1 + sin(30*t)"}, "upper": {"slope": "cos(2*pi*x - 30*t)"}}},
+        "time": {**SHORT, "stepper": "krogstad4"}, "devices": {"groups": {"step": 1, "analyse": 1}},
+        "output": {**OUTPUT, "statistics": {"sample_steps": 1, "fields": ["u"], "of": []}},
+    }, "same"),
     # the acceleration was asked for where no state of the forcing was known
     "accelerations at particles under a force that follows the flow": ("resume", {
         "grid": {"shape": [8, 8]}, "equation": {"name": "navier-stokes", "viscosity": 0.1},

@@ -100,13 +100,17 @@ class Tests:
 
     Args:
         layer: the layer.
-        conditions: two dicts, for the lower and the upper wall: `value`, `slope`, `robin`, `rigid` or `free`.
+        conditions: two dicts, for the lower and the upper wall: `value`, `slope`, `robin`, `rigid` or `free`, of
+            numbers, or of texts of the time t, the place along the wall and `numbers`.
         count: number of components.
         solenoidal: whether they are vectors without divergence.
+        numbers: parameters by name.
     """
 
-    def __init__(self, layer, conditions, count, *, solenoidal):
+    def __init__(self, layer, conditions, count, *, solenoidal, numbers):
         self.layer, self.conditions, self.count, self.solenoidal = layer, conditions, count, solenoidal
+        self.numbers = {"cos": np.cos, "sin": np.sin, "exp": np.exp, "pi": np.pi, **numbers}
+        self.numbers |= dict(zip("xyz", (x[..., 0] for x in layer.x[:-1]), strict=False))
         size = count * layer.count
         self.vectors, self.rates = np.zeros((*layer.along, size, size), complex), np.zeros((*layer.along, size))
         for at in map(tuple, np.argwhere(layer.kept)):
@@ -115,7 +119,25 @@ class Tests:
             matrix = np.kron(np.eye(count), self._stiffness() + np.sum(np.square(k)) * np.eye(layer.count))
             rates, turned = eigh(basis.conj().T @ matrix @ basis)
             self.vectors[at][:, : len(rates)], self.rates[at][: len(rates)] = basis @ turned, rates
-        self.lifting = np.array([self._lifting(part) for part in range(count)])
+        self.units = np.array([self._lifting(part) for part in range(count)])
+        self.at(0.0)
+
+    def at(self, t):
+        """Take the conditions of a time: what they add to a field, and its rate of change, by a step along i."""
+        parts = range(self.count)
+        each = [[self.right(self._mixture(one, part)[2], t + 1e-30j) for one in self.conditions] for part in parts]
+        self.lifting, self.motion = (self._added(one) for one in (np.real(each), np.imag(each) / 1e-30))
+
+    def right(self, given, t):
+        """A right-hand side at the points of a wall."""
+        found = eval(given, {"__builtins__": {}}, {**self.numbers, "t": t}) if isinstance(given, str) else given
+        return found + np.zeros(self.layer.along)
+
+    def _added(self, rights):
+        """Coefficients of the functions that have right-hand sides `(component, wall, *along)` of points."""
+        axes, size = tuple(range(2, rights.ndim)), np.prod(self.layer.along)
+        modes = np.where(self.layer.kept, np.fft.fftn(rights, axes=axes) / size, 0) if axes else rights
+        return np.einsum("pnw,pw...->p...n", self.units, modes)
 
     def _stiffness(self):
         """⟨∂P_m/∂z ∂P_n/∂z⟩, and what T_z = −a/b T at a wall adds to it."""
@@ -139,13 +161,13 @@ class Tests:
         return np.vstack(rows)
 
     def _lifting(self, part):
-        """Coefficients of the function of lowest degree that meets a component's conditions; without a mean, if that is
-        not given."""
-        a, b, right = np.transpose([self._mixture(condition, part) for condition in self.conditions])
+        """Coefficients `(n, wall)` of the functions of lowest degree that meet a component's conditions, 1 at one wall
+        and 0 at the other; without a mean, if that is not given."""
+        a, b = np.transpose([self._mixture(condition, part)[:2] for condition in self.conditions])
         rows = a[:, None] * self.layer.ends + b[:, None] * (self.layer.ends @ self.layer.slope)
         used = slice(0, 2) if abs(np.linalg.det(rows[:, :2])) > 1e-12 * np.max(np.abs(rows)) ** 2 else slice(1, 3)
-        found = np.zeros(self.layer.count)
-        found[used] = np.linalg.solve(rows[:, used], right)
+        found = np.zeros((self.layer.count, 2))
+        found[used] = np.linalg.inv(rows[:, used])
         return found
 
     def _mixture(self, condition, part):
@@ -171,5 +193,4 @@ class Tests:
 
     def lifted(self, c):
         """Coefficients with what the conditions add."""
-        own = self.lifting.reshape(self.count, *[1] * len(self.layer.along), -1)
-        return c + np.where(self.layer.uniform, own, 0)
+        return c + self.lifting

@@ -106,7 +106,7 @@ def between_walls(table, section, layer):
     at_walls = [AT_WALL.fullmatch(line) for line in entry["lines"]]
     walls = {name: dict(both) for name, both in table.get("walls", {}).items()}
     for slope, of, name, place, number in (match.groups() for match in at_walls if match):
-        condition = {"slope" if slope else "value": float(number)}
+        condition = {"slope" if slope else "value": number}
         walls.setdefault(of or name, {})["lower" if place == "bottom" else "upper"] = condition
     lines = [line for line, match in zip(entry["lines"], at_walls, strict=True) if not match]
     solenoidal = [name for name in entry["fields"] if f"div({name}) = 0" in entry["lines"] or name in SOLENOIDAL]
@@ -146,7 +146,8 @@ class Problem:
         for cause in system.causes:
             changes[cause], others = system.by_cause(cause, fields)
             changes["nonlinear"] = changes["nonlinear"] - others
-        rates = [system.rate_of_energy(system.energies[e], fields, changes[cause]) for e, cause in self.budget]
+        moved = {**changes, "nonlinear": changes["nonlinear"] + system.motion}
+        rates = [system.rate_of_energy(system.energies[e], fields, moved[cause]) for e, cause in self.budget]
         tracks, moved = self.tracks(pair), whole + self.linear.apply(fields) if self.carried else 0
         rates += [of.rates(tracks[name], fields, moved).ravel() for name, (of, _) in self.carried.items()]
         return Pair(whole, np.hstack([*rates, []]))
@@ -232,9 +233,15 @@ class Course:
         for known, new in zip((self.times, self.sizes, self.states), state, strict=True):
             known.append(new)
 
+    def state(self, number):
+        """A state, and the system at its time."""
+        if self.problem is not None:
+            self.system.at(self.times[number])
+        return self.states[number]
+
     def values(self, number):
         """At the points by field name."""
-        state = self.states[number]
+        state = self.state(number)
         if self.problem is None:
             return {"wavefunction": state[None]}
         return values_at_points(self.system, state.fields)
@@ -244,7 +251,7 @@ class Course:
         return self.system.rate(state) if self.problem is None else rate_of(self.section, self.system, state.fields)
 
     def columns(self, number):
-        state, found = self.states[number], {}
+        state, found = self.state(number), {}
         with contextlib.suppress(NotKnown):
             found["cfl"] = self.sizes[number] * self.rate(state)
         if self.problem is None:
@@ -272,7 +279,7 @@ class Course:
         """Columns of `[output.NAME]` after a step."""
         nonlinear = lambda fields: self.system.nonlinear(fields, self.times[number])  # noqa: E731
         if isinstance(self.system, Walled):
-            whole = self.system.whole(self.states[number].fields)
+            whole = self.system.whole(self.state(number).fields)
             return RecordBetween(self.system, whole, section, None, {}).columns(name)
         streams = STREAMS.get(self.section["name"], {})
         return Record(self.system, self.states[number].fields, section, nonlinear, streams).columns(name)
@@ -331,7 +338,11 @@ def _stepped(course, stepper, dt, *, with_error=False):
         return after, None
     other, _ = EMBEDDED[stepper](problem, state, t, dt, None)
     norm = lambda fields, mine: np.sqrt(np.sum(np.abs(fields[mine]) ** 2))  # noqa: E731
-    three = (after.fields - other.fields, system.whole(state.fields), system.whole(after.fields))
+    whole = []
+    for moment, fields in ((t, state.fields), (t + dt, after.fields)):
+        system.at(moment)
+        whole.append(system.whole(fields))
+    three = (after.fields - other.fields, *whole)
     sizes = {}
     for name in system.fields:
         mine = [i for i, part in enumerate(system.names) if part.partition(".")[0] == name]

@@ -216,6 +216,11 @@ class System:
         """Coefficients with what conditions add."""
         return fields
 
+    motion = 0.0  # of what walls add to fields
+
+    def at(self, t):
+        """Take the conditions of a time, where there are walls."""
+
     def by_cause(self, cause, fields):
         """What a cause changes, and the part of it that is in N."""
         return np.einsum("ij...,j...->i...", self.causes[cause], fields), 0.0

@@ -23,6 +23,12 @@ TEXT = [
     "dt(b) = cause(spread, nu*lap(b)) - div(b*u) + sin(x)*b + explicit(dy(b)) + b*dy(b) + 0.1*t - u.up",
     "div(u) = 0", "b(bottom) = 0.5", "dy(b)(top) = -1",
 ]  # fmt: skip
+SWINGS = {"lower": {"moving": "cos(3*t)"}, "upper": {"moving": ["viscosity*exp(t) - 0.5"]}}
+VARY = {"lower": {"robin": [1.0, -0.5, "2 + cos(2*pi*x/3 + t)"]}, "upper": {"slope": "sin(2*pi*x/3)*t - 1"}}
+TIMED = [
+    "dt(c) = nu*lap(c) - div(c*grad(q)) - a*c", "dt(q) = cause(spread, lap(q)) + c*c", "dx(c)(bottom) = sin(t)",
+    "c(top) = 0.5 + a*t**2", "dx(q)(bottom) = -a*exp(-t)",
+]  # fmt: skip
 # equation, conditions, points, lengths, stepper, number of devices, uniform force by field
 ROWS = {
     "rayleigh-benard": ({"rayleigh": 1e4, "prandtl": 0.7}, {"temperature": VALUES}, [8, 11], [2.0, 1.0], "krogstad4"),
@@ -33,7 +39,7 @@ ROWS = {
     ),
     "navier-stokes": (
         {"viscosity": 0.05, "drag": 0.2, "scalars": ["c"], "diffusivities": [0.03], "mean_gradients": [[0.3, 1.0]]},
-        {"velocity": {"lower": {"moving": 1.0}, "upper": {"moving": [-0.5]}}, "c": ROBIN},
+        {"velocity": SWINGS, "c": VARY},
         [9, 8], [3.0, 1.5], "imexrk3", 1, {"velocity": [0.5, 0.0], "c": [0.4]},
     ),
     "boussinesq": (
@@ -59,6 +65,10 @@ ROWS = {
         {"write": TEXT, "fields": {"u": "vector", "b": "scalar"}, "unknowns": {"p": "scalar"},
          "parameters": {"nu": 0.05}},
         {"u": FREE}, [7, 10], [2.0, 1.0], "krogstad4",
+    ),
+    "written, walls in time": (
+        {"write": TIMED, "fields": {"c": "scalar", "q": "scalar"}, "parameters": {"nu": 0.05, "a": 0.3}},
+        {"q": {"upper": {"robin": [1.0, 0.5, "cos(a*t)"]}}}, [12], [1.5], "etdrk5s4",
     ),
     "written, without values": (
         {"write": ["dt(b) = lap(b)/9 - b*dx(b) - b**3"], "fields": {"b": "scalar"}},
@@ -93,9 +103,9 @@ def test_fields_and_columns_between_walls_are_those_of_the_second_program(name, 
     equation, state = assembly.equation, assembly.start()
     noise = {n: 0.1 * space.random(jax.random.key(i)) for i, (n, space) in enumerate(equation.spaces.items())}
     fields = {n: state.field[n] + change for n, change in noise.items()}
-    kept = {n: np.asarray(v) for n, v in equation.to_physical(fields).items()}
+    kept = {n: np.asarray(v) for n, v in equation.at_time(0.0).to_physical(fields).items()}
     after = sw.integrate(equation, assembly.stepper, state.replace(field={**state.field, **fields}), step=0.01, steps=5)
-    alone = {n: after.field[n] for n in equation.fields}
+    alone, equation = {n: after.field[n] for n in equation.fields}, equation.at_time(after.t)
     found = {n: np.asarray(v) for n, v in equation.to_physical(alone).items()}
     row = {n: float(v) for n, v in equation.series(alone, 0.01).items()}
 

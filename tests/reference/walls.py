@@ -6,6 +6,8 @@ without what their conditions add.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from .control import NotKnown
@@ -258,11 +260,17 @@ class Walled(System):
         self.solenoidal = {name for name, both in conditions.items() if both[0].keys() & {"rigid", "free"}}
         self.upward = {f"{name}.{box.dimensions - 1}" for name in self.solenoidal}
         self.tests = {
-            name: Tests(box, conditions[name], len(self.mine(name)), solenoidal=name in self.solenoidal)
+            name: Tests(
+                box, conditions[name], len(self.mine(name)), solenoidal=name in self.solenoidal, numbers=self.numbers
+            )
             for name in self.fields
         }
         self.nothing = np.zeros((len(self.names), *box.along, box.count), complex)
-        self.rates, self.others = {}, {}  # by cause: (decay, diffusion) by field, and other linear terms by part
+        self.time, self.rates, self.others = (
+            0.0,
+            {},
+            {},
+        )  # by cause: (decay, diffusion) by field, and other linear terms by part
         self._linear()
 
     def mine(self, name):
@@ -278,9 +286,22 @@ class Walled(System):
         own = np.array([self.box.at_end(self.box.derivative(c, powers), end) for end in self.box.ends])
         by_conditions, given = own.copy(), [name in self.upward and not powers[-1]] * 2
         for wall, condition in enumerate(self.tests[name.partition(".")[0]].conditions):
-            if powers[-1] == 1 and not any(powers[:-1]) and "slope" in condition:
-                by_conditions[wall], given[wall] = condition["slope"], True
+            slope = condition.get("slope") if powers[-1] == 1 and not any(powers[:-1]) else None
+            if slope is not None and not set("xyz") & set(re.findall(r"\w+", str(slope))):
+                tests = self.tests[name.partition(".")[0]]
+                by_conditions[wall], given[wall] = tests.right(slope, self.time), True
         return Ends(np.where(given[0], 0.0, by_conditions) if name in self.upward else by_conditions, own, given)
+
+    def at(self, t):
+        """Take the conditions of a time."""
+        self.time = t
+        for tests in self.tests.values():
+            tests.at(t)
+
+    @property
+    def motion(self):
+        """The rate of change of what conditions add."""
+        return np.concatenate([tests.motion for tests in self.tests.values()])
 
     def whole(self, fields):
         return np.concatenate([self.tests[name].lifted(fields[self.mine(name)]) for name in self.fields])
@@ -358,10 +379,11 @@ class Walled(System):
         return self.nearest(found)
 
     def nonlinear(self, fields, t):
-        found = np.zeros_like(self.nothing)
+        self.at(t)
+        found = -self.motion
         for i, (part, value) in enumerate(zip(self.names, self.change(fields, t), strict=True)):
             vanish = self.tests[part.partition(".")[0]].vanish_at
-            found[i] = value.rest().tested(vanish) + np.where(self.box.mean_mode, value.number, 0)
+            found[i] += value.rest().tested(vanish) + np.where(self.box.mean_mode, value.number, 0)
         return self.nearest(found) + self.in_nonlinear(fields, {**self.rates, **self.others})
 
     @property
@@ -430,6 +452,7 @@ def conditions_of(walls, fields, solenoidal):
             return {"rigid": []} if name in solenoidal else {"value": 0.0}
         if given == "free-slip":
             return {"free": None}
-        return {"rigid": np.ravel(given["moving"])} if "moving" in given else given
+        moving = given.get("moving")
+        return given if moving is None else {"rigid": moving if isinstance(moving, list) else [moving]}
 
     return {name: [one(name, side) for side in ("lower", "upper")] for name in fields}
