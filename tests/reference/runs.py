@@ -44,9 +44,19 @@ def length(value):
     return float(value)
 
 
+def with_closure(table):
+    """The `[equation]` of a table, with the numbers of its `[closure]`, of which Smagorinsky's is known."""
+    closure = table.get("closure", {"name": "smagorinsky"})
+    if closure["name"] != "smagorinsky":
+        raise NotKnown(closure["name"])
+    numbers = {"constant": 0.17, "turbulent_schmidt": 0.7, **closure}
+    del numbers["name"]
+    return {**table["equation"], **(numbers if "closure" in table else {})}
+
+
 def system_of(table):
     """The box and the equations of a table."""
-    grid, section = table["grid"], dict(table["equation"])
+    grid, section = table["grid"], with_closure(table)
     shape, given, name, d = grid["shape"], grid.get("lengths", "2 pi"), section["name"], len(grid["shape"])
     lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
     if grid.get("walls"):
@@ -242,7 +252,8 @@ class Course:
         if self.problem is None:
             return found | self.system.columns(state)
         for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=False):
-            found[f"{energy}_from_{cause}"] = value
+            closed = cause == "nonlinear" and "constant" in self.section and self.system.bodies is None
+            found[f"{energy}_from_{'closure' if closed else cause}"] = value
         return found | self.system.columns(state.fields) | self._of_bodies(state.fields, self.times[number])
 
     def _of_bodies(self, fields, t):
@@ -288,7 +299,7 @@ def run(table, start, times=None, places=()):
         problem = Problem(system, forces_of(table, system), {name: (of[name], numbers[name].shape) for name in of})
         budget = np.zeros(len(problem.budget))
         first = Pair(fields, np.hstack([budget, *(numbers[name].ravel() for name in of)]))
-    course = Course(system, problem, first, table["equation"], time.get("step", 0.0))
+    course = Course(system, problem, first, with_closure(table), time.get("step", 0.0))
     if times is not None:
         for t, dt in times[1:]:
             course.add(t, dt, _stepped(course, time["stepper"], t - course.times[-1])[0])
