@@ -12,9 +12,9 @@ from helpers import VELOCITY, advanced, refused_in_one_line
 
 import solver as sw
 from solver import initial
-from solver.closures import Closure, Smagorinsky
+from solver.closures import Closure, Smagorinsky, Spectral
 from solver.dynamics.derived import derived_quantities
-from solver.equations import NavierStokes
+from solver.equations import Boussinesq, NavierStokes
 from solver.forcing import ABC
 from solver.outputs.at_points import Selection
 from solver.steppers import IFRK4
@@ -114,6 +114,21 @@ def test_stress_flux_and_rate_against_numpy(make_grid, closure, d):
         assert quantities[name].units == closed.report.units()[name]
     units = closed.report.units()
     assert (units["subgrid_dissipation"], units["eddy_viscosity"]) == ("length^2/time^3", "length^2/time")
+
+
+@slow
+@pytest.mark.parametrize("closure", [Smagorinsky(constant=0.3), Spectral()], ids=["points", "modes"])
+def test_a_stratified_flow_is_closed_as_a_flow_with_a_scalar(make_grid, closure):
+    """The buoyancy in a mean gradient N² along the last axis, N = 2."""
+    grid = make_grid((9, 8, 10), devices=2)
+    own, other = {"viscosity": 0.01, "diffusivity": 0.1, "buoyancy_frequency": 2.0}, {"viscosity": 0.01}
+    other |= {"scalars": ["c"], "diffusivities": [0.1], "mean_gradients": [[0.0, 0.0, 4.0]]}
+    found = []
+    for cls, given, scalar in ((Boussinesq, own, "buoyancy"), (NavierStokes, other, "c")):
+        closed, plain = (cls(grid, **given, closure=one) for one in (closure, None))
+        found.append([(change := change_by_closure(closed, plain, noisy(closed)))["velocity"], change[scalar]])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-13 * np.max(np.abs(theirs)))
 
 
 @slow

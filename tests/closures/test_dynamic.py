@@ -46,6 +46,8 @@ def test_constant_and_stress_against_numpy(make_grid, d):
         found.append(change_by_closure(closed, plain, fields)["velocity"])
         wanted = change_by_closure(given, plain, fields)["velocity"]
         np.testing.assert_allclose(found[-1], wanted, atol=1e-12 * np.max(np.abs(wanted)))
+    backwards = change_by_closure(closed, plain, {"velocity": -fields["velocity"]})["velocity"]
+    assert not np.any(backwards)  # L is even and M odd: the constant would be negative
     np.testing.assert_allclose(found[1], found[0], atol=1e-12 * np.max(np.abs(found[0])))
 
 
