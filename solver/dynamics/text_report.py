@@ -247,7 +247,7 @@ def _mask(equation: Any, fields: Fields) -> Mask | None:
 
 def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
     """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
-    if equation.obstacles is None:
+    if equation.obstacles is None or equation.closure is not None:  # whose work is not told apart from theirs
         return budget
     bare = in_dimensions(equation.text, equation.grid.dimensions).energies
     of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731

@@ -13,6 +13,7 @@ from helpers import VELOCITY, advanced, refused_in_one_line
 import solver as sw
 from solver import initial
 from solver.closures import Closure, Smagorinsky, Spectral
+from solver.dynamics.budget import Changes
 from solver.dynamics.derived import derived_quantities
 from solver.equations import Boussinesq, NavierStokes
 from solver.forcing import ABC
@@ -80,7 +81,7 @@ def by_numpy(closure, box, u, slope):
 @pytest.mark.parametrize(
     "closure", [Smagorinsky(constant=0.3, turbulent_schmidt=0.5), Gradients()], ids=["strain", "gradient"]
 )
-@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.thorough)])
 def test_stress_flux_and_rate_against_numpy(make_grid, closure, d):
     """P ∇·τ and ∇·q, the column of what the stress takes, and the largest Σ|u_i|/Δx_i + ν_t k² of one point."""
     grid = make_grid(SHAPE[:d], devices=2, lengths=LENGTHS[:d])
@@ -117,7 +118,13 @@ def test_stress_flux_and_rate_against_numpy(make_grid, closure, d):
 
 
 @slow
-@pytest.mark.parametrize("closure", [Smagorinsky(constant=0.3), Spectral()], ids=["points", "modes"])
+@pytest.mark.parametrize(
+    "closure",
+    [
+        pytest.param(Smagorinsky(constant=0.3), marks=pytest.mark.thorough, id="points"),
+        pytest.param(Spectral(), id="modes"),
+    ],
+)
 def test_a_stratified_flow_is_closed_as_a_flow_with_a_scalar(make_grid, closure):
     """The buoyancy in a mean gradient N² along the last axis, N = 2."""
     grid = make_grid((9, 8, 10), devices=2)
@@ -201,6 +208,13 @@ def test_derivatives_by_the_constant_and_by_the_weights_of_a_network(make_grid):
         assert along != 0
 
 
+def test_with_bodies_the_budget_does_not_name_what_it_cannot_tell_apart(make_grid):
+    bodies = sw.bodies.Sphere(centre=(3.0, 3.0), radius=1.5)
+    flow = NavierStokes(make_grid((8, 8), devices=1), 0.01, closure=Smagorinsky(), bodies=bodies)
+    causes = jax.eval_shape(lambda u: flow.report.budget(u, Changes(u, u, {})), flow.coefficients(flow.field_shapes()))
+    assert set(causes["energy"]) == {"viscosity", "nonlinear"}
+
+
 def test_derivative_at_a_point_without_strain_is_finite():
     """ν_t S has the derivative 0 where the square root has none."""
     closure = Smagorinsky()
@@ -209,7 +223,7 @@ def test_derivative_at_a_point_without_strain_is_finite():
 
 
 @slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.thorough)])
 def test_devices_give_the_same(make_grid, precision):
     """Slabs of four devices and one, in both precisions; a network's function is no number."""
     found = []

@@ -70,7 +70,7 @@ def test_energy_lost_and_a_derivative_through_steps(make_grid):
     assert slope == pytest.approx((float(lost(1 + 1e-5)) - float(lost(1 - 1e-5))) / 2e-5, rel=1e-8)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", ["float32", pytest.param("float64", marks=pytest.mark.thorough)])
 def test_a_flow_of_large_scales_alone_has_no_stress(make_grid, precision):
     """Modes up to a quarter of the largest: L is 0, as products lie below the test filter's cut; at rest C is 0."""
     grid = make_grid((24, 24), devices=1, precision=precision)

@@ -42,7 +42,7 @@ def test_viscosity_of_each_mode_against_numpy(make_grid):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("devices", [2, pytest.param(1, marks=pytest.mark.thorough)])
 def test_the_energy_lost_is_a_cause_of_the_budget(make_grid, devices):
     grid = make_grid((12, 12, 12), devices=devices)
     equation = NavierStokes(grid, 0.0, closure=Spectral())
