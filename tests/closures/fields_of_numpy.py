@@ -68,3 +68,16 @@ def change_by_closure(closed, plain, fields):
         return closed.to_physical({name: with_closure[name] - without[name] for name in fields})
 
     return {name: np.asarray(values) for name, values in change(fields).items()}
+
+
+def rates_and_budget(equation, fields):
+    """Rate of change of the energy by N, the causes of its budget, and the row of the series, at one moment."""
+
+    @jax.jit
+    def made(fields):
+        changes = equation.at_step({}, jax.random.key(0), 0).changes(fields, 0.0)
+        _, rates = jax.jvp(equation.report.energies, (fields,), (changes.nonlinear,))
+        return rates["energy"], equation.report.budget(fields, changes)["energy"], equation.series(fields, 0.1)
+
+    rate, causes, row = made(fields)
+    return float(rate), {name: float(v) for name, v in causes.items()}, {name: float(v) for name, v in row.items()}

@@ -1,15 +1,13 @@
-"""The dynamic constant against NumPy, what it takes from energy, and where it is zero."""
+"""The dynamic constant against NumPy, its derivative, and where it is zero."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from fields_of_numpy import Box, change_by_closure, noisy, strain_of
-from helpers import advanced
 
 from solver.closures import DynamicSmagorinsky, Smagorinsky
 from solver.equations import NavierStokes
-from solver.steppers import IFRK4
 
 pytestmark = pytest.mark.slow
 
@@ -51,19 +49,15 @@ def test_constant_and_stress_against_numpy(make_grid, d):
     np.testing.assert_allclose(found[1], found[0], atol=1e-12 * np.max(np.abs(found[0])))
 
 
-def test_energy_lost_and_a_derivative_through_steps(make_grid):
-    """By the size of the start, against differences; the budget holds what the closure takes."""
+def test_derivative_through_the_constant(make_grid):
+    """Of what N does, by the size of the flow, against differences."""
     grid = make_grid((12, 12), devices=1)
     equation = NavierStokes(grid, 0.0, closure=DynamicSmagorinsky())
-    start = equation.to_physical(noisy(equation, seed=3))
-    state = advanced(equation, IFRK4(), start, 0.05, 0.01)
-    change = float(equation.report.energies(state.field)["energy"] - state.energies["energy"])
-    assert float(state.budget["energy_from_closure"]) == pytest.approx(change, rel=1e-4)
-    assert change < -1e-4
+    start = noisy(equation, seed=3)
 
     @jax.jit
     def lost(size):
-        fields = {"velocity": size * state.field["velocity"]}
+        fields = {"velocity": size * start["velocity"]}
         return jnp.sum(jnp.abs(equation.nonlinear(fields, 0.0)["velocity"]) ** 2)
 
     slope = float(jax.grad(lost)(1.0))
