@@ -12,6 +12,7 @@ from solver.discovery import imported_when_used
 if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver import (
         bodies as bodies,
+        closures as closures,
         dataset as dataset,
         diagnostics as diagnostics,
         equations as equations,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         register as register,
         run as run,
     )
+    from solver.closures import Closure as Closure
     from solver.equations import (
         ChangedStart as ChangedStart,
         Companion as Companion,
@@ -89,6 +91,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
     from solver.written import Text as Text
     from solver.written.expressions import (
         cause as cause,
+        closure as closure,
         cross as cross,
         curl as curl,
         div as div,

@@ -81,10 +81,12 @@ class Assembly:
 
     @cached_property
     def equation(self) -> AnyEquation:
-        """The equation of `[equation]`, with its forcings."""
+        """The equation of `[equation]`, with its forcings and its closure."""
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
+        if self.config.closure is not None:
+            also["closure"] = self.config.closure.make()
         if self.config.walls:
             also["walls"] = {name: section.to_table() for name, section in self.config.walls.items()}
         obstacles = {**self.config.bodies, **self.config.sponges}
@@ -225,15 +227,8 @@ def dry_run(config: Config, devices: int, *, from_start: bool = True) -> State:
 
 
 def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
-    for name, forced in config.forcing.items():
-        with _key_in_full(config.key_of("forcing", name), forced):
-            forced.make()
-    for section, obstacles in (("body", config.bodies), ("sponge", config.sponges)):
-        for name, named in obstacles.items():
-            with _key_in_full(section if name == section else f"{section}.{name}", named):
-                named.make()
-    for name, named in config.particles.items():
-        with _key_in_full(f"particles.{name}", named):
+    for key, named in _acting(config):
+        with _key_in_full(key, named):
             named.make()
     with _key_in_full("equation", config.equation):
         equation = assembly.equation
@@ -253,6 +248,16 @@ def _trace(assembly: Assembly, config: Config, from_start: bool) -> State:
     if from_start:
         assembly.trace_initial_fields()
     return shapes
+
+
+def _acting(config: Config) -> Iterator[tuple[str, Named]]:
+    """The forcings, the closure, bodies, sponges and particles, each with the key of its table."""
+    yield from ((config.key_of("forcing", name), forced) for name, forced in config.forcing.items())
+    if config.closure is not None:
+        yield "closure", config.closure
+    for section, obstacles in (("body", config.bodies), ("sponge", config.sponges)):
+        yield from ((section if name == section else f"{section}.{name}", one) for name, one in obstacles.items())
+    yield from ((f"particles.{name}", one) for name, one in config.particles.items())
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from solver.assemble.index import REGISTERED
 from solver.bodies import Body, Obstacle, from_distance
+from solver.closures.closure import AnyClosure, Closure, EddyViscosity, SpectralViscosity
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
@@ -33,19 +34,23 @@ BASES: dict[str, Any] = {
     "stepper": Stepper,
     "initial": Initial,
     "forcing": Forcing,
+    "closure": AnyClosure,
     "body": Obstacle,
     "particles": Particles,
     "output": Output,
 }
 FOLDERS = {"equation": "solver.equations"}  # where classes do not lie beside their base
-ABSTRACT = {AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, Obstacle, Body, Particles, Output}
+ABSTRACT = {
+    AnyEquation, Equation, SplitEquation, Stepper, Initial, Forcing, AnyClosure, Closure, EddyViscosity,
+    SpectralViscosity, Obstacle, Body, Particles, Output,
+}  # fmt: skip
 
 
 def register(cls: C) -> C:
     """Make a class known to run files under its `name`; usable as a decorator.
 
     Args:
-        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing`, `Particles` or `Output`.
+        cls: a subclass of `Equation`, `Stepper`, `Initial`, `Forcing`, `Closure`, `Particles` or `Output`.
 
     Raises:
         ValueError: a class of another kind, or a name that another class has.
@@ -157,7 +162,7 @@ def _class_of(kind: str, module: ModuleType, where: str, class_name: str) -> Any
     if kind == "body" and callable(cls) and not isinstance(cls, type):
         return from_distance(cls)
     fit = sorted(n for n, c in vars(module).items() if kind_of(c) == kind and _is_defined_in(module, c))
-    base_name = "Equation" if kind == "equation" else base.__name__
+    base_name = {"equation": "Equation", "closure": "Closure"}.get(kind, base.__name__)
     problem = f"it is no {base_name}" if cls is not None else f"has no {class_name}"
     candidates = f"subclasses of {base_name} there: {', '.join(fit) or 'none'}"
     if kind in ("initial", "body"):

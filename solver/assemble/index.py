@@ -20,7 +20,7 @@ from pydantic import Field
 from solver.config import REQUIRED, Declared, Entry, Parameter
 
 FILE = Path(__file__).parent / "index.json"
-KINDS = ("equation", "stepper", "initial", "forcing", "body", "particles", "output")
+KINDS = ("equation", "stepper", "initial", "forcing", "closure", "body", "particles", "output")
 REGISTERED: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}  # classes from Python, by `register`
 
 

@@ -84,7 +84,7 @@ def outputs_of(directory: RunDirectory) -> tuple[Any, ...]:
 
 def _named(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Kind and name of each class that a resolved run file names."""
-    for kind in ("equation", "initial", "forcing"):
+    for kind in ("equation", "closure", "initial", "forcing"):
         section = table.get(kind)
         for entry in [section, *(section.values() if isinstance(section, Mapping) else ())]:
             if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):

@@ -66,13 +66,16 @@ def new_run_file(entry: Entry, name: str) -> str:
 
 
 def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """The simplest case: no walls, particles, forcing, bodies or scalars, and few points; empty if there is no case."""
+    """The simplest case: nothing that acts, no walls, particles or scalars, few points; empty if there is no case."""
     tables = {case: tomllib.loads(path.read_text(encoding="utf-8")) for case, path in cases().items()}
     fit = [case for case, table in tables.items() if table["equation"]["name"] == entry.name]
 
     def effort(case: str) -> tuple[bool, bool, int, int]:
         table = tables[case]
-        acted_on, count = bool({"forcing", "body", "sponge"} & table.keys()), len(entry.fields_with(table["equation"]))
+        acted_on, count = (
+            bool({"forcing", "closure", "body", "sponge"} & table.keys()),
+            len(entry.fields_with(table["equation"])),
+        )
         return "walls" in table["grid"] or "particles" in table, acted_on, count, math.prod(table["grid"]["shape"])
 
     chosen = min(fit, key=effort, default="")

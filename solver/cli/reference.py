@@ -34,6 +34,11 @@ KINDS: Mapping[str, tuple[str, str, str]] = {  # page: kind, section, first sent
         "[forcing]",
         "`name` is one of the names below. An equation of several fields may have a `[forcing.FIELD]` for each.",
     ),
+    "closures": (
+        "closure",
+        "[closure]",
+        "`name` is one of the names below, for an equation whose text says `closure`.",
+    ),
     "bodies": (
         "body",
         "[body]",

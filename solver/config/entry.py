@@ -95,7 +95,8 @@ class Entry:
 
 @runtime_checkable
 class Schema(Protocol):
-    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `body`, `output`."""
+    """The classes that run files may name, by kind: `equation`, `stepper`, `initial`, `forcing`, `closure`, `body`,
+    `particles`, `output`."""
 
     @property
     def folder(self) -> Path:

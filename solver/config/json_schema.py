@@ -21,11 +21,11 @@ WALLED = {"properties": {"grid": {"required": ["walls"]}}}  # where fields witho
 
 
 def json_schema(schema: Schema) -> dict[str, Any]:
-    """JSON schema (draft 2020-12) of a run file, with every registered equation, initial field, forcing and output."""
+    """JSON schema (draft 2020-12) of a run file, with every registered class of each kind."""
     kinds = {kind: [schema.find(kind, name) for name in schema.names(kind)] for kind in ("equation", "initial")}
     kinds |= {
         kind: [schema.find(kind, name) for name in schema.names(kind)]
-        for kind in ("forcing", "body", "particles", "output")
+        for kind in ("forcing", "closure", "body", "particles", "output")
     }
     definitions = {
         kind: {"anyOf": [*(_table(entry, named=True) for entry in entries), FROM_ELSEWHERE]}
@@ -52,6 +52,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             **tables,
             "equation": {"$ref": "#/$defs/equation"},
             "walls": walls,
+            "closure": {"$ref": "#/$defs/closure"},
             "initial": {"type": "object"},
             "forcing": {"type": "object"},
             **_obstacles(kinds["body"]),
@@ -59,7 +60,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             "output": _outputs(kinds["output"]),
         },
         "allOf": [{"anyOf": [{"required": ["initial"]}, WALLED]}, *map(_fields_of, kinds["equation"])],
-        "$defs": {**below, **{kind: definitions[kind] for kind in ("equation", "initial", "forcing")}},
+        "$defs": {**below, **{kind: definitions[kind] for kind in ("equation", "closure", "initial", "forcing")}},
     }
 
 

@@ -22,6 +22,7 @@ PLAIN = (int, float, str, bool)
 FROM_THE_RUN = (
     "grid",
     "forcing",
+    "closure",
     "bodies",
     "particles",
     "companions",

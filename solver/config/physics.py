@@ -44,7 +44,19 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
     flat = {}
-    for section in ("ensemble", "grid", "equation", "walls", "initial", "forcing", "body", "sponge", "time", "random"):
+    for section in (
+        "ensemble",
+        "grid",
+        "equation",
+        "walls",
+        "closure",
+        "initial",
+        "forcing",
+        "body",
+        "sponge",
+        "time",
+        "random",
+    ):
         flat.update({f"{section}.{key}": value for key, value in table.get(section, {}).items()})
     if "ensemble.sweep" in flat:
         flat["ensemble.sweep"] = list(flat["ensemble.sweep"].items())  # the order of keys numbers the members

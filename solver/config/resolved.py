@@ -16,8 +16,8 @@ from solver.config.source import Source
 
 WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "walls", "initial", "forcing", "body", "sponge", "particles",
-    "time", "devices", "random", "output",
+    "title", "reference", "ensemble", "grid", "equation", "walls", "closure", "initial", "forcing", "body", "sponge",
+    "particles", "time", "devices", "random", "output",
 )  # fmt: skip
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -84,6 +84,7 @@ class Config:
     heading: Heading
     grid: GridSection
     equation: Named
+    closure: Named | None
     initial: Mapping[str, Named]
     forcing: Mapping[str, Named]
     bodies: Mapping[str, Named]
@@ -132,7 +133,8 @@ class Config:
     def named(self) -> list[Named]:
         """Everything that the run file names."""
         by_name = (self.initial, self.forcing, self.bodies, self.sponges, self.particles, self.outputs)
-        return [self.equation, self.stepper, *(named for section in by_name for named in section.values())]
+        closure = [] if self.closure is None else [self.closure]
+        return [self.equation, self.stepper, *closure, *(named for section in by_name for named in section.values())]
 
     @property
     def sources(self) -> list[Source]:
@@ -182,6 +184,8 @@ class Config:
             "output": {"directory": self.directory, **switched_off, **outputs},
         }
         also = {"forcing": self._by_field(self.forcing)} if self.forcing else {}
+        if self.closure is not None:
+            also["closure"] = self.closure.to_table()
         for section, named in (("body", self.bodies), ("sponge", self.sponges)):
             tables = {name: one.to_table() for name, one in named.items()}
             also |= {section: tables.get(section, tables)} if tables else {}

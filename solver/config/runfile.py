@@ -36,7 +36,7 @@ SETTINGS: dict[str, type[Section]] = {  # tables of settings by key; every other
     "devices": DevicesSection,
     "random": RandomSection,
 }
-KINDS = ("equation", "initial", "forcing")
+KINDS = ("equation", "closure", "initial", "forcing")
 Keys = tuple[str, ...]
 
 
@@ -87,6 +87,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     walls = _walls(_table(table, "walls"), fields, grid)
     time = TimeSection.read(_table(table, "time"), "time")
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
+    closure = _read(table["closure"], "closure", "closure", schema) if "closure" in table else None
     initial = {name: _read(started[name][0], "initial", started[name][1], schema) for name in fields}
     forcing = {name: _read(entry, "forcing", path, schema) for name, (entry, path) in forced.items()}
     bodies = _by_name(table, "body", schema)
@@ -99,6 +100,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": solved.entry.dealias}),
         equation=solved,
+        closure=closure,
         initial=initial,
         forcing=forcing,
         bodies=bodies,

@@ -137,8 +137,8 @@ class AnyEquation(eqx.Module):
         return self._copied(grid, lambda equation: jax.tree_util.tree_map_with_path(move, equation))
 
     def on_grid(self, grid: Grid) -> Any:
-        """The same equation on another grid of its box, without forcings and bodies. Its parameters, which may be
-        traced, are not checked again."""
+        """The same equation on another grid of its box, without forcings, closure and bodies. Its parameters, which
+        may be traced, are not checked again."""
         return self._copied(grid, lambda equation: jax.tree.map(lambda leaf: leaf, equation))
 
     def _copied(self, grid: Grid, copied: Callable[[Any], Any]) -> Any:

@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from solver.dynamics.subgrid import CLOSURE
 from solver.static import opened
+from solver.written.closures import is_of_closure
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
 from solver.written.symbols import ramp
 from solver.written.text import FUNCTION, VALUES, Text
@@ -79,7 +81,8 @@ class AtPoints:
 
     @property
     def __name__(self) -> str:
-        own = "".join(f", which calls {name}" for name, _ in self.functions)
+        given = [name for name, _ in self.functions if not is_of_closure(name)]
+        own = "".join(f", which calls {name}" for name in (*given, *(["the closure"] if self.has_closure else [])))
         return f"what the text multiplies{own},"
 
     def __call__(self, u: Array, numbers: Mapping[str, Any], places: Mapping[str, Array] | None = None) -> Array:
@@ -137,6 +140,11 @@ class AtPoints:
         return bool(self.obstacles)
 
     @property
+    def has_closure(self) -> bool:
+        """True if the products contain functions of a closure."""
+        return any(map(is_of_closure, self.called))
+
+    @property
     def obstacles(self) -> dict[str, Node]:
         """Calls of the functions of bodies and sponges in the products, by function."""
         parts = (part for node in self.products for part in node.walk())
@@ -184,6 +192,7 @@ class _Point:
         self.inner, self.numbers, self.places, self.functions = inner, numbers, places, functions
         self.whole = whole  # shape of all points, by the name of each function that needs them
         self.acting: dict[str, Any] = {}  # what bodies do here, by function
+        self.of_closure: dict[tuple[Node, ...], dict[str, Array]] = {}  # by arguments and function
 
     def value(self, node: Node) -> Any:  # noqa: C901 (one case for each kind of node)
         """The value of an expression."""
@@ -225,6 +234,8 @@ class _Point:
                 return self.value(term)
             case Call(function, arguments) if is_of_obstacles(function):
                 return self.obstacles(function, *map(self.value, arguments))
+            case Call(function, arguments) if is_of_closure(function):
+                return self.subgrid(function, arguments)
             case Call(function, arguments) if function in self.functions:
                 return self.called(function, *map(self.value, arguments))
             case Call(function, arguments):
@@ -246,6 +257,13 @@ class _Point:
             found = of_scalar(obstacles, function.partition("_of_")[2], places, t)
         self.acting |= found
         return found[function]
+
+    def subgrid(self, function: str, arguments: tuple[Node, ...]) -> Array:
+        """Value of a function of a closure at the points; all that are made with it are kept."""
+        known = self.of_closure.setdefault(arguments, {})
+        if function not in known:
+            known |= opened(self.numbers[CLOSURE]).values(function, [self.value(node) for node in arguments])
+        return known[function]
 
     def called(self, function: str, *given: Any) -> Any:
         """Result of a function of the user's: one number for each point, real if its arguments are real."""

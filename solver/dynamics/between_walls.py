@@ -135,7 +135,7 @@ class EvaluationBetweenWalls(Evaluation):
         polynomials alone that modes have are known, and its derivative would be less exact.
         """
         first = None
-        for tried in plans_of(self.text.without_obstacles):
+        for tried in plans_of(self.text.plain):
             try:
                 found = between_walls(tried, self.grid.dimensions)
             except WrittenError:  # of its plan; the first one is asked for
@@ -164,7 +164,7 @@ class EvaluationBetweenWalls(Evaluation):
         return in_dimensions(self.between.text, self.grid.dimensions)
 
     def scalars(self, name: str) -> tuple[Node, ...]:
-        reduced = in_dimensions(self.text.without_obstacles, self.grid.dimensions).reduced  # of any plan
+        reduced = in_dimensions(self.text.plain, self.grid.dimensions).reduced  # of any plan
         return tuple(scalar for scalar in reduced.scalars if named(scalar) == name)
 
     def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
@@ -188,7 +188,7 @@ class EvaluationBetweenWalls(Evaluation):
         whole = {name: change.get(name, jnp.zeros(shape.shape, shape.dtype)) for name, shape in shapes.items()}
         return PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
 
-    def numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
+    def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:
         found = super().numbers(modes, *functions)
         if SPACING in found:
             *along, _ = self.grid.spacing

@@ -21,7 +21,7 @@ def check_between_walls(equation: Any) -> None:
             dimension.
     """
     _leave_out_powers(equation)
-    text = Evaluation(equation).text.without_obstacles
+    text = Evaluation(equation).text.plain
     linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.numbers()
     for coefficient in linear.powers:
         value = constant(coefficient, numbers)
@@ -61,7 +61,7 @@ def _refuse_columns(equation: Any) -> None:
 
 def _leave_out_powers(equation: Any) -> None:
     """Leave out powers of the Laplacian whose parameter is the number 0, as if it were None."""
-    text = Evaluation(equation).text.without_obstacles
+    text = Evaluation(equation).text.plain
     for coefficient in between_walls(text, equation.grid.dimensions).linear.powers:
         for name in coefficient.names:
             if is_zero(getattr(equation, name, None)):

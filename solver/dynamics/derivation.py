@@ -29,7 +29,7 @@ def derivation_of(equation: Any) -> list[tuple[str, str]]:
 
 def between_walls_in_words(equation: Any, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The derivation with the linear part between walls, and the conditions there."""
-    linear = between_walls(Evaluation(equation).text.without_obstacles, equation.grid.dimensions).linear
+    linear = between_walls(Evaluation(equation).text.plain, equation.grid.dimensions).linear
     kinds = {"diffusion": linear.diffusion, "decay or growth": linear.decay}
     held = ", ".join(f"{kind} of {' and '.join(of)}" for kind, of in kinds.items() if of)
     own = [("linear", f"L holds {held}: a number for each mode; other linear terms are evaluated with N")]

@@ -134,7 +134,7 @@ class Derived:
 
 def derived_quantities(equation: Any) -> dict[str, Derived]:
     """Quantities made of the fields, by name: vorticity, Q and dissipation of the velocity, which may itself be made of
-    them; its pressure; the curl of any other vector; density and phase of a wavefunction.
+    them; its pressure; what a closure takes from it; the curl of any other vector; density and phase of a wavefunction.
 
     Source: Hunt, Wray & Moin, CTR Report S88 (1988) (Q).
     """
@@ -147,6 +147,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
     for name, field in equation.fields.items():
         if field.rank == "wavefunction":
             quantities |= _of_wavefunction(equation, name, field)
+    quantities |= {name: Derived(make, units) for name, (make, units) in equation.report.at_points.items()}
     pressure = equation.report.velocity_pressure()
     if pressure is not None:
         quantities[pressure.space.name] = Derived(pressure.at_points, pressure.field.units)

@@ -39,6 +39,7 @@ from solver.dynamics.report_between_walls import ReportBetweenWalls
 from solver.dynamics.spaces_between_walls import checked_walls, modes_between_walls, space_between_walls
 from solver.dynamics.splittable import Splittable
 from solver.dynamics.start_changes import Shares, shares_removed
+from solver.dynamics.subgrid import check_closure, report_with_closure, with_rate
 from solver.dynamics.text_checks import check_bodies, check_text
 from solver.dynamics.text_dynamics import TextDynamics, damping_of_text
 from solver.dynamics.text_report import TextReport, report_of_text
@@ -80,6 +81,7 @@ class Equation(AnyEquation):
             states and random numbers are the loop's: they are in the run's `State` and its checkpoints.
         energy_budget: True if a run integrates the causes that change the equation's energies. Costs a sum over the
             modes per evaluation of N, an all-reduce per step, and the memory of one more field.
+        closure: a closure of large-eddy simulation from `solver.closures`, for an equation whose text says `closure`.
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
         particles: a dict of `sw.particles.Tracers(…)` or other particles by name, which the flow carries.
         companions: a dict of `Companion`s by name, which a run moves together with the fields.
@@ -93,6 +95,7 @@ class Equation(AnyEquation):
 
     forcing: Any = eqx.field(default=None, kw_only=True)
     energy_budget: bool = eqx.field(default=True, static=True, kw_only=True)
+    closure: Any = eqx.field(default=None, kw_only=True)
     bodies: Any = eqx.field(default=None, kw_only=True)
     particles: Any = eqx.field(default=None, kw_only=True)
     companions: Any = eqx.field(default=None, kw_only=True)
@@ -111,6 +114,7 @@ class Equation(AnyEquation):
             object.__setattr__(self, entry, None)
         object.__setattr__(self, "walls", checked_walls(self))
         object.__setattr__(self, "between", modes_between_walls(self))
+        check_closure(self)
         if self.text is not None:
             check_text(self)
         elif missing := [name for name in BY_HAND if getattr(type(self), name) is getattr(Equation, name)]:
@@ -193,7 +197,7 @@ class Equation(AnyEquation):
 
         Override it where the text does not tell it: the speeds then come from the transforms of the right-hand side.
         """
-        return self.derived.rate
+        return with_rate(self, self.derived.rate)
 
     @property
     def why_no_rate(self) -> str:
@@ -223,8 +227,8 @@ class Equation(AnyEquation):
 
     @property
     def plain_text(self) -> Text:
-        """The text without the terms of parameters that are None, and without the terms of bodies."""
-        return without_missing(self, self.text.without_obstacles)
+        """The text without the terms of parameters that are None, and without the terms of bodies and a closure."""
+        return without_missing(self, self.text.plain)
 
     @property
     def derived(self) -> Derivation:
@@ -293,7 +297,7 @@ class Equation(AnyEquation):
         if self.text is not None:
             made = ReportBetweenWalls if self.grid.walls else TextReport
             has_own_n = type(self).nonlinear is not Equation.nonlinear
-            return self.reported(report_of_text(self, made, has_own_n=has_own_n))
+            return self.reported(report_with_closure(self, report_of_text(self, made, has_own_n=has_own_n)))
         return self.reported(report_of_fields(self, has_budget=True))
 
     def on_mesh(self, mesh: AnyMesh) -> Any:
@@ -303,7 +307,12 @@ class Equation(AnyEquation):
 
     def on_grid(self, grid: Grid) -> Any:
         copy = super(Equation, self._without_modes()).on_grid(grid)
-        for name, entry in {"forcing": None, "bodies": None, "between": modes_between_walls(copy)}.items():
+        for name, entry in {
+            "forcing": None,
+            "closure": None,
+            "bodies": None,
+            "between": modes_between_walls(copy),
+        }.items():
             object.__setattr__(copy, name, entry)
         return copy
 

@@ -15,6 +15,7 @@ from solver.dynamics.acting_bodies import with_moving_bodies
 from solver.dynamics.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
 from solver.dynamics.in_modes import GridModes, LargeMode, Rows
 from solver.dynamics.own_symbol import functions_of
+from solver.dynamics.subgrid import CLOSURE, subgrid, text_with_closure
 from solver.fft import Transform, max_over_points
 from solver.mesh import placed
 from solver.operators import Fields, components
@@ -24,6 +25,7 @@ from solver.static import sealed
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named
+from solver.written.energies import vector_of
 from solver.written.formula import unicode
 from solver.written.obstacles import STRENGTH
 from solver.written.plan import Plan
@@ -50,7 +52,8 @@ class Evaluation:
     def text(self) -> Text:
         """The text, without the terms of parameters that are None, with the terms of bodies."""
         equation = self.equation
-        return without_missing(equation, text_with_bodies(equation.text, equation.obstacles, self.grid.dimensions))
+        text = text_with_bodies(text_with_closure(equation), equation.obstacles, self.grid.dimensions)
+        return without_missing(equation, text)
 
     @cached_property
     def derived(self) -> Derivation:
@@ -169,7 +172,7 @@ class Evaluation:
             given: Any = (
                 self.inner([plan.inner[i] for i in inner], rows) if by_parts else self.at_points(inner, plan, rows)
             )
-            numbers = self.numbers(rows.modes, *functions)
+            numbers = self.numbers(rows.modes, *functions, rows=rows)
             places = with_moving_bodies(self.equation, function, numbers, self.places(*functions))
             if by_parts:
                 made = rows.modes.space.pointwise(function, given, numbers, places, largest)
@@ -224,8 +227,11 @@ class Evaluation:
                 values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
         return values
 
-    def numbers(self, modes: GridModes, *functions: AtPoints) -> dict[str, Any]:
-        """The numbers that functions at the points need, of parameters, time, spacing and coefficients of a rate."""
+    def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:
+        """The numbers that functions at the points need: parameters, time, spacing, coefficients of a rate, a closure.
+
+        A closure needs the rows of the fields.
+        """
         known = {**modes.numbers, SPACING: jnp.asarray(self.grid.spacing, self.grid.dtype)}
         needed = {name for function in functions for name in function.names}
         numbers = {name: value for name, value in known.items() if name in needed}
@@ -234,11 +240,18 @@ class Evaluation:
         numbers |= {n: sealed(getattr(self.equation, n)) for n in self.text.given_functions if n in called}
         if any(function.has_obstacles for function in functions):
             numbers[OBSTACLES] = self.equation.obstacles
+        if rows is not None and any(function.has_closure for function in functions):
+            numbers[CLOSURE] = sealed(subgrid(self.equation, lambda: self._closed_velocity(rows)))
         found = self.equation.rate_at_points()
         for name, number in found.coefficients.items() if isinstance(found, Rate) else ():
             if name in needed:
                 numbers[name] = LargeMode(number.axis, self.grid.dimensions, modes.numbers).leading(number)
         return numbers
+
+    def _closed_velocity(self, rows: Rows) -> Array:
+        """Coefficients of the velocity of which a closure is a function."""
+        parts = vector_of(self.equation.text.closed_velocity, self.derived.reduced)
+        return jnp.stack([rows.on_all_modes(part) for part in parts])
 
     def places(self, *functions: AtPoints) -> dict[str, Any] | None:
         """The coordinates that functions need, and the action of bodies at rest there; None if they need neither.
@@ -288,5 +301,5 @@ def without_missing(equation: Any, text: Text) -> Text:
 def text_with_bodies(text: Text, obstacles: Any, dimensions: int) -> Text:
     """A text with the terms of bodies and sponges where it says `penalise`, or without these terms."""
     if obstacles is None:
-        return text.without_obstacles
+        return text.plain
     return with_obstacles(text, dimensions, move=not obstacles.are_at_rest, conditions=obstacles.conditions)

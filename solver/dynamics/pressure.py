@@ -11,6 +11,7 @@ from jaxtyping import Array
 from solver.dynamics.between_walls import EvaluationBetweenWalls
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.in_modes import OneMode
+from solver.dynamics.subgrid import text_with_closure
 from solver.dynamics.symbol_value import multiplied_out
 from solver.operators import Fields
 from solver.spaces import FourierSpace, Space
@@ -38,7 +39,7 @@ def pressure_of(equation: Any) -> Pressure | None:
         return None
     if any(PRESSURE in (name, *space.component_names) for name, space in equation.spaces.items()):
         return None
-    text = without_missing(equation, text.without_obstacles)
+    text = without_missing(equation, text_with_closure(equation).plain)
     reduced = without_unknowns(text, equation.grid.dimensions)
     name = next((name for name, field in equation.fields.items() if field.solenoidal), "")
     unknown = _unknown(reduced, name)

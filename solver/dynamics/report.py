@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jax.typing import ArrayLike
@@ -113,6 +113,7 @@ class Report:
         self_gravity: g of ∇²Φ = g (|ψ|² − ⟨|ψ|²⟩), where Φ/(ħ/m) is the potential of a Schrödinger equation; None
             without such a potential.
         bodies: report of the bodies in the flow; None without bodies and sponges.
+        at_points: further real values at the points `(x, y, z)` by name, functions of the fields, with their units.
     """
 
     columns: Callable[[Fields], Numbers]
@@ -141,6 +142,7 @@ class Report:
     self_focusing: Any = None
     self_gravity: Any = None
     bodies: BodiesReport | None = None
+    at_points: Mapping[str, tuple[Callable[[Fields], Array], str]] = field(default_factory=dict)
 
 
 def too_small(what: str, number: float, least: int, consequence: str) -> list[str]:

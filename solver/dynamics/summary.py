@@ -14,7 +14,7 @@ from solver.written.formula import unicode
 from solver.written.text import Text
 from solver.written.tree import Name
 
-ACTING = ("forcing", "bodies", "particles", "companions", "walls")  # none of them a parameter
+ACTING = ("forcing", "closure", "bodies", "particles", "companions", "walls")  # none of them a parameter
 MOST_NUMBERS = 9  # of a parameter, in words
 NOT_SHOWN = {*ACTING, "grid", "method", "energy_budget", "between", "shift", "kept_of_bodies"}
 

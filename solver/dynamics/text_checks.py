@@ -125,7 +125,7 @@ def _refuse_couplings(on_grid: Evaluation) -> None:
 
 def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
     """Refuse an L that amplifies ever shorter waves ever faster; numbers that are being traced pass."""
-    text, dimensions, numbers = on_grid.text.without_obstacles, equation.grid.dimensions, equation.numbers()
+    text, dimensions, numbers = on_grid.text.plain, equation.grid.dimensions, equation.numbers()
     is_written_in_them = not equation.dimensions or dimensions in equation.dimensions  # else it is refused elsewhere
     if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
         return

@@ -16,6 +16,7 @@ from solver.dynamics.at_points import SPACING, AtPoints
 from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.in_modes import GridModes, OneMode
 from solver.dynamics.report import Damping
+from solver.dynamics.subgrid import acts_on_modes, rate_of_damping, with_damping
 from solver.dynamics.symbol_value import multiplied_out
 from solver.fft import max_over_points
 from solver.operators import Diagonal, Fields, LinearOperator, Matrix, Separate
@@ -115,7 +116,7 @@ class TextDynamics:
         if largest is None:
             return None
         changes, found = self._evaluated(fields, t, largest)
-        return changes, found + self._further_rate()
+        return changes, found + self._rate_elsewhere(fields)
 
     def rate(self, fields: Fields) -> Array:
         """Read off the text: the largest speed across a grid cell, or the largest rate of reaction.
@@ -124,14 +125,22 @@ class TextDynamics:
         """
         function, on_grid, grid = self._largest, self.on_grid, self.equation.grid
         if function is None:
-            return jnp.asarray(self._further_rate(), grid.dtype)
+            return jnp.asarray(self._rate_elsewhere(fields), grid.dtype)
         values = on_grid.at_points(function.inner, on_grid.derived.plan, on_grid.rows(fields))
-        numbers, places = on_grid.numbers(on_grid.modes(0.0), function), on_grid.places(function)
+        numbers, places = (
+            on_grid.numbers(on_grid.modes(0.0), function, rows=on_grid.rows(fields)),
+            on_grid.places(function),
+        )
         [largest] = function.made(values, numbers, places, grid.physical_shape)
-        return max_over_points(largest.astype(grid.dtype)) + self._further_rate()
+        return max_over_points(largest.astype(grid.dtype)) + self._rate_elsewhere(fields)
+
+    def _rate_elsewhere(self, fields: Fields) -> ArrayLike:
+        """The part of the rate that does not come from numbers at the points, a closure on each mode among it."""
+        own = self._further_rate()
+        return own + rate_of_damping(self.equation, fields) if acts_on_modes(self.equation) else own
 
     def _further_rate(self) -> ArrayLike:
-        """The part of the rate that does not come from numbers at the points."""
+        """The part of the rate that does not depend on the fields."""
         return self.equation.rate_of_linear() + rate_of_bodies(self.equation, self.on_grid)
 
     @property
@@ -153,7 +162,7 @@ class TextDynamics:
         equation, derived = self.equation, self.on_grid.derived
         placed = Evaluation(at_motion(equation, fields, t))
         rows, found = placed.carried_out(derived.plan, fields, t, largest)
-        changes = self.on_grid.by_field(rows, derived.changes)
+        changes = with_damping(equation, fields, self.on_grid.by_field(rows, derived.changes))
         mean_free = [name for name, field in equation.fields.items() if field.zero_mean]
         changes |= {name: equation.space(name).as_declared(changes[name], ZERO_MEAN) for name in mean_free}
         return changes, found
@@ -173,7 +182,7 @@ def _count(modes: GridModes, divisors: Sequence[Sum]) -> Array:
 def damping_of_text(equation: Any) -> Damping | None:
     """Damping of the small scales of the velocity by L, found from its symbols and not from the names of parameters."""
     dimensions, numbers = equation.grid.dimensions, equation.numbers()
-    found = viscosity_of(without_missing(equation, equation.text.without_obstacles), dimensions)
+    found = viscosity_of(without_missing(equation, equation.text.plain), dimensions)
     if found is None:
         return None
     one = OneMode(numbers, AXIS[:dimensions])

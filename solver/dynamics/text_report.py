@@ -22,11 +22,13 @@ from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnin
 from solver.dynamics.pressure import pressure_of
 from solver.dynamics.quadratic import by_shell, caused, conjugate, holds, power, value_of
 from solver.dynamics.report import BodiesReport, Mask, Report
+from solver.dynamics.subgrid import acts_on_modes, units_of_closure
 from solver.dynamics.text_dynamics import damping_of_text
 from solver.operators import Fields
-from solver.written.columns import Column, Part, Values
+from solver.written.columns import Column, Part, Values, values_of
 from solver.written.derivation import derived_units, in_dimensions
-from solver.written.energies import vector_of
+from solver.written.energies import scalar_of, vector_of
+from solver.written.parse import read_expression
 from solver.written.plan import Plan
 from solver.written.tree import Node, Slot
 
@@ -63,6 +65,7 @@ def report_of_text(equation: Any, made: type[TextReport], *, has_own_n: bool = F
         damping=lambda: damping_of_text(equation),
         velocity_pressure=lambda: None if has_own_n else pressure_of(equation),
         bodies=report_of_bodies(equation),
+        at_points=text.of_closure,
     )
 
 
@@ -103,7 +106,7 @@ class TextReport:
         causes = {label: plus(inside.get(label, {}), outside.get(label, {})) for label in {**inside, **outside}}
         if energy.linear is not None:
             causes["linear"] = caused(on_grid, squares, energy.linear, now)
-        if energy.nonlinear:
+        if energy.nonlinear or acts_on_modes(self.equation):
             causes["nonlinear"] = power(on_grid, squares, now, nonlinear)
             for other in outside.values():
                 causes["nonlinear"] = plus(causes["nonlinear"], other, -1)
@@ -144,8 +147,20 @@ class TextReport:
         on_grid, numbers = self.on_grid, tuple(range(len(values.inner)))
         function = AtPoints.of_text(on_grid.text, [values.node], numbers, is_one_number=True)
         at_points = on_grid.at_points(numbers, Plan(values.inner, (values.node,), {}), rows)
-        known = on_grid.numbers(on_grid.modes(0.0), function)
+        known = on_grid.numbers(on_grid.modes(0.0), function, rows=rows)
         return function.made(at_points, known, on_grid.places(function), self.equation.grid.physical_shape)[0]
+
+    @property
+    def of_closure(self) -> dict[str, tuple[Callable[[Fields], Array], str]]:
+        """Eddy viscosity, and the energy that a closure takes, at the points, with their units."""
+        texts = dict(self.on_grid.text.series)
+        names = [name for name in units_of_closure(self.equation) if not acts_on_modes(self.equation)]
+        made = lambda name: lambda fields: self._values(self._read(texts[name]), self.on_grid.rows(fields))  # noqa: E731
+        return {name: (made(name), units_of_closure(self.equation)[name]) for name in names}
+
+    def _read(self, text: str) -> Values:
+        reduced = self.derived.reduced
+        return values_of(scalar_of(text, reduced), reduced, read_expression(text, reduced.system.functions).place)
 
     def units(self) -> dict[str, str]:
         """Units of the columns; units that do not follow from the fields are in the class's `units`, or are 1."""
@@ -232,7 +247,7 @@ def _mask(equation: Any, fields: Fields) -> Mask | None:
 
 def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
     """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
-    if equation.obstacles is None:
+    if equation.obstacles is None or equation.closure is not None:  # whose work is not told apart from theirs
         return budget
     bare = in_dimensions(equation.text, equation.grid.dimensions).energies
     of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731

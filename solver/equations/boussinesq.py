@@ -21,6 +21,7 @@ from solver.operators import Fields, split_waves
 from solver.spaces.field import Field
 from solver.spaces.polynomials import PolynomialSpace
 from solver.written import Text
+from solver.written.variants import with_closure
 
 
 @cache
@@ -32,10 +33,11 @@ def _text(dimensions: int) -> Text:
         write=[
             f"dt(velocity) = -velocity@grad(velocity) - grad(pressure){turned} + cause(buoyancy, buoyancy*up)"
             " + cause(viscosity, viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order))"
-            " + cause(body, penalise(velocity))",
+            " + cause(body, penalise(velocity)) + closure(velocity)",
             "dt(buoyancy) = -velocity@grad(buoyancy) - cause(stratification, buoyancy_frequency**2*velocity.up)"
             " + cause(diffusivity, diffusivity*lap(buoyancy) + hyper(buoyancy, hyperdiffusivity, hyper_order))"
-            " + cause(body, penalise(buoyancy, diffusivity))",
+            " + cause(body, penalise(buoyancy, diffusivity))"
+            " + closure(velocity, grad(buoyancy) + buoyancy_frequency**2*up)",
             "div(velocity) = 0",
         ],
         fields={"velocity": "vector", "buoyancy": "scalar"},
@@ -78,6 +80,8 @@ class Boussinesq(Equation):
     The potential energy is ½⟨b²⟩/N²; where N = 0 it is not defined, and the column has ½⟨b²⟩, which `energy` leaves
     out. ε is what viscosity takes from the kinetic energy. `froude` is the turbulent Froude number ε/(N⟨|u_h|²⟩), u_h
     the horizontal velocity, and `buoyancy_reynolds` is ε/(νN²).
+
+    A closure of large-eddy simulation (docs/closures.md) has a subgrid flux of b + N²z, too.
 
     Good values: N/f from 1 to 100; a Froude number U/(N L) of 0.01 to 0.1 for strong stratification.
 
@@ -124,7 +128,7 @@ class Boussinesq(Equation):
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
-        return [_text(dimensions)]
+        return [with_closure(_text(dimensions), "strain", dimensions), _text(dimensions)]
 
     def numbers(self) -> dict[str, Any]:
         numpy: Any = jnp if isinstance(self.buoyancy_frequency, jax.Array) else np  # NumPy uses no device

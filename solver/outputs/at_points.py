@@ -19,6 +19,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.dynamics.derived import Derived, derived_quantities, viscosity_of_dissipation
 from solver.dynamics.equation import SplitEquation
+from solver.dynamics.pressure import PRESSURE
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid
@@ -54,6 +55,10 @@ class Selection:
         for name in self.names:
             if name not in known:
                 raise ValueError(f"{owner}.fields: {equation.name} has no {name!r}{nearest(name, known)}")
+            if self.coarsen > 1 and name in ({*equation.report.at_points, PRESSURE} if of_closure(equation) else ()):
+                raise ValueError(
+                    f"{owner}.coarsen = {self.coarsen}: {name} holds the closure's stress, of the run's grid"
+                )
         grid = self.grid(equation, owner)
         points, taken = grid.physical_shape, ("time", "step", COMPONENT, *"xyz"[: grid.dimensions])
         in_full = dataclasses.replace(self, precision="grid").values  # `float32` would take the real part
@@ -109,7 +114,7 @@ class Selection:
         return sum(math.prod(values.shape) // points * values.dtype.itemsize for values in shapes.values())
 
     def _coarser(self, equation: AnyEquation, fields: Fields) -> tuple[AnyEquation, Fields]:
-        """The equation, without forcing and bodies, and its fields with the modes of the coarser grid."""
+        """The equation, without forcing, closure and bodies, and its fields with the modes of the coarser grid."""
         coarse = equation.on_grid(self.grid(equation))
         hats = {
             name: equation.space(name).resampled(u_hat, coarse.space(name))
@@ -118,6 +123,11 @@ class Selection:
         if isinstance(coarse, SplitEquation):  # its fields are values at the points
             hats = {name: coarse.space(name).inverse(u_hat) for name, u_hat in hats.items()}
         return coarse, hats | {name: y for name, y in fields.items() if name not in equation.fields}
+
+
+def of_closure(equation: AnyEquation) -> bool:
+    """True if the equation has a closure."""
+    return getattr(equation, "closure", None) is not None
 
 
 def known_quantities(equation: AnyEquation) -> list[str]:

@@ -92,7 +92,7 @@ def what(facts: Facts) -> Html:
     """Equation, grid, start, forcing and time stepping."""
     config = facts.config
     rows = [("equation", _with_parameters(config["equation"])), ("grid", _grid(config.get("grid", {})))]
-    for key in ("initial", "forcing"):
+    for key in ("closure", "initial", "forcing"):
         if key in config:
             rows.append((key, _with_parameters(config[key])))
     rows.append(("time", ", ".join(f"{key} = {value}" for key, value in flat(config["time"]).items())))

@@ -34,6 +34,7 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
             **(text_table(equation) if has_text(equation) else {}),
         },
         "initial": start if len(start) > 1 else next(iter(start.values())),
+        **({"closure": _object(closure)} if (closure := getattr(equation, "closure", None)) is not None else {}),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
         "time": _without_none(time),
         "output": {

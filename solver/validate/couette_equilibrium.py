@@ -101,20 +101,20 @@ class _Flow:
         low, high = 1.28545, 1.28548  # found from 0.9 and 1.4 in the same way
         for _ in range(30):
             middle = (low + high) / 2
-            is_turbulent, slowest, change = self._fate(middle)
+            is_turbulent, v, change = self._fate(middle)
             if change < STEADY:
-                return slowest
+                return v
             low, high = (low, middle) if is_turbulent else (middle, high)
         raise ArithmeticError("no flow between laminar and turbulent ones was found")
 
     def _fate(self, amplitude: float) -> tuple[bool, Array, float]:
-        """True if a disturbance grows; the flow when it changes the least, and by how much until the next look."""
+        """True if a disturbance grows; the flow that changed the least since the look before, and by how much."""
         v, found = self.symmetric(amplitude * self._disturbance()), (self.laminar, np.inf)
         for number in range(80):
             earlier, v = v, self.after(v, BETWEEN)
             energy, change = self.rms(v) ** 2 / 2, self.rms(v - earlier)
             found = (v, change) if number > 5 and change < found[1] else found
-            if not LAMINAR < energy < TURBULENT:
+            if found[1] < STEADY or not LAMINAR < energy < TURBULENT:
                 return energy > LAMINAR, *found
         return True, *found
 
@@ -140,7 +140,9 @@ class _Flow:
         for _ in range(8):
             if self.rms(rest := change(v)) < 1e-9:
                 break
-            step, _ = gmres(lambda d, v=v: of_change(v, d), -rest, tol=1e-3, restart=20, maxiter=2)
+            step, _ = gmres(
+                lambda d, v=v: of_change(v, d), -rest, tol=1e-3, restart=40, maxiter=1, solve_method="incremental"
+            )
             v = self.symmetric(v + step)
         return v
 

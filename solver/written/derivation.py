@@ -10,6 +10,7 @@ from typing import Any
 
 from solver.written.agreement import is_conserved, refuse_broken_constraints
 from solver.written.arranged import Row
+from solver.written.closures import is_of_closure
 from solver.written.columns import Column, Part, column_of, sizes_of, values_of
 from solver.written.components import ZERO
 from solver.written.elimination import Reduced, reduce_system
@@ -26,7 +27,8 @@ from solver.written.energies import (
 from solver.written.formula import unicode
 from solver.written.gauges import refuse_unmet
 from solver.written.matrices import Linear, linear_operator, without_divergence
-from solver.written.obstacles import bare
+from solver.written.obstacles import is_of_obstacles
+from solver.written.optional import without
 from solver.written.parse import read_expression
 from solver.written.plan import Plan, Planner, plan_as_written
 from solver.written.product_rule import by_product_rule
@@ -35,7 +37,7 @@ from solver.written.search import cheapest_plan
 from solver.written.stored import keep_to, known_plan, text_to_keep
 from solver.written.system import System, insert
 from solver.written.text import AS_WRITTEN, BY_PRODUCT_RULE, FEWEST, Text
-from solver.written.tree import Node, Slot, WrittenError
+from solver.written.tree import Call, Name, Node, Number, Slot, WrittenError
 from solver.written.units import units
 from solver.written.values import (
     complex_among_real,
@@ -151,7 +153,7 @@ def in_dimensions(text: Text, dimensions: int, aliases: bool = False) -> Derivat
         dimensions: number of dimensions of space.
         aliases: True if products of two are aliased on the grid.
     """
-    plain = text.without_obstacles
+    plain = text.plain
     others = plain.plan == FEWEST and ((aliases and not plain.aliased) or plain.is_mixed)
     return _work_out(plain, dimensions, AS_WRITTEN if others else plain.plan)
 
@@ -191,7 +193,9 @@ def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
         linear=linear,
         plan=plan,
         changes=changes,
-        rate=_given_rate(text.rate, reduced, plan) if text.rate else rate(reduced, _without_bodies(plan), changes),
+        rate=_given_rate(text.rate, reduced, plan)
+        if text.rate
+        else rate(reduced, replace(plan, products=tuple(map(_bare, plan.products))), changes),
         energies={
             name: energy(form, reduced, causes, acts and (text.is_mixed or not is_conserved(form, reduced)))
             for name, form in forms.items()
@@ -205,9 +209,14 @@ def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
     )
 
 
-def _without_bodies(plan: Plan[Row]) -> Plan[Row]:
-    """A plan whose products hold no bodies, which add to the rate by themselves."""
-    return replace(plan, products=tuple(map(bare, plan.products)))
+def _bare(node: Node) -> Node:
+    """An expression at the points without what bodies and closures do there: it carries nothing, however fast they act.
+
+    Both add to the rate by themselves.
+    """
+    acts = lambda part: isinstance(part, Call) and (is_of_obstacles(part.function) or is_of_closure(part.function))  # noqa: E731
+    named = node.rewritten(lambda part: Name("left_out") if acts(part) else None)
+    return without(named, frozenset({"left_out"})) or Number(0j)
 
 
 def _given_rate(text: str, reduced: Reduced, plan: Plan[Any]) -> Rate:

@@ -244,7 +244,7 @@ class _Checker:
         if name in ("cause", "explicit"):
             _check_remark(node)
             return self.kind(arguments[-1])
-        if name in ("integ", "penalise"):  # those of equations are read before
+        if name in ("integ", "penalise", "closure"):  # those of equations are read before
             raise node.place.error(f"{name} may be used in an equation alone, not in a definition or a column")
         if name in SAME:
             return self.kind(arguments[0])

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from solver.written.optional import lines_without, without
-from solver.written.tree import Call, Contraction, Line, Name, Negative, Node, Number, Product, Sum
+from solver.written.optional import lines_without
+from solver.written.tree import Call, Contraction, Line, Name, Negative, Node, Product, Sum
 
 Conditions: TypeAlias = frozenset[tuple[str, str]]
 
@@ -99,14 +99,6 @@ def _of_scalar(
         slope = Sum(tuple(Product(force(kind + name), Name(v)) for kind, v in zip(SEALED, vectors, strict=False)))
         terms += [Product(diffusivity, Contraction(slope, Call("grad", (c,))))]
     return Sum(tuple(terms)) if terms else Name(LEFT_OUT)
-
-
-def bare(node: Node) -> Node:
-    """An expression at the points without what bodies do there: it carries nothing, however fast the flow is."""
-    named = node.rewritten(
-        lambda part: Name(LEFT_OUT) if isinstance(part, Call) and is_of_obstacles(part.function) else None
-    )
-    return without(named, frozenset({LEFT_OUT})) or Number(0j)
 
 
 def _mapped(line: Line, made: Callable[[Call], Node]) -> Line:

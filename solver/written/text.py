@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+from solver.written import closures
 from solver.written.canonical import canonical, canonical_table
 from solver.written.energies import names_of_squares
 from solver.written.formula import unicode
@@ -236,8 +237,8 @@ class Text:
     @cached_property
     def system(self) -> System:
         """The system, read and checked."""
-        if self.without_obstacles is not self:
-            return self.without_obstacles.system
+        if self.plain is not self:
+            return self.plain.system
         parameters = None if self.parameters is None else dict(self.parameters)
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words,
@@ -250,14 +251,44 @@ class Text:
         return _penalised(self)
 
     @property
-    def without_obstacles(self) -> Text:
-        """The text without the terms of bodies and sponges."""
-        return _without_obstacles(self) if self.takes_bodies else self
+    def plain(self) -> Text:
+        """The text without the terms of bodies, sponges and a closure."""
+        return _plain(self) if self.takes_bodies or self.takes_closure else self
 
     @property
     def takes_bodies(self) -> bool:
         """True if it says `penalise` of a velocity or a scalar."""
         return any(WORD in line for line in self.write)
+
+    @property
+    def takes_closure(self) -> bool:
+        """True if it says `closure` of a velocity."""
+        return bool(_closures(self))
+
+    @property
+    def without_closure(self) -> Text:
+        """The text without the terms of a closure, with the terms of bodies and sponges."""
+        return _without_closure(self) if self.takes_closure else self
+
+    @property
+    def closed_velocity(self) -> str:
+        """The velocity that `closure` is called of, as text; empty without `closure`."""
+        velocity = closures.velocity_of(_closures(self))
+        return "" if velocity is None else canonical(velocity)
+
+    @property
+    def closed_scalars(self) -> list[str]:
+        """Names of the scalars whose subgrid flux `closure` is called for."""
+        fields = frozenset(name for name, _ in self.fields)
+        return [closures.closed_scalar(call, fields) for call in _closures(self) if len(call.arguments) > 1]
+
+    @property
+    def closes_each_field(self) -> bool:
+        """True if each `closure` is a term of its own in the equation of its field."""
+        lines = [read_line(line, self.words) for line in self.write]
+        fields = frozenset(name for name, _ in self.fields)
+        named = lambda call: closures.closed_scalar(call, fields) if call.arguments[1:] else self.closed_velocity  # noqa: E731
+        return all(closures.is_term_of(line, call, named(call)) for line in lines for call in closures.closures(line))
 
     @property
     def scalars_at_bodies(self) -> dict[str, Node]:
@@ -283,7 +314,7 @@ class Text:
 
     def formula(self, written: Callable[[Node | Line], str] = unicode) -> str:
         """The equations as people write them, and below them what the defined names in them mean."""
-        lines = [read_line(text, self.words) for text in self.without_obstacles.write]
+        lines = [read_line(text, self.words) for text in self.plain.write]
         defined = {name: read_expression(text, self.words) for name, text in self.define}
         used = _used([side for line in lines for side in (line.left, line.right)], defined)
         definitions = [
@@ -297,7 +328,9 @@ class Text:
 
     def shown(self, node: Node) -> Node:
         """An expression with its names as they are printed, and |v|² for v·v of a vector."""
-        printed = dict(self.symbols)
+        printed, closed = dict(self.symbols), closures.shown(node)
+        if closed is not None:
+            return closed
         if isinstance(node, Name):
             return Name(printed.get(node.name, node.name))
         if isinstance(node, Entry):
@@ -339,8 +372,23 @@ def _penalised(text: Text) -> str:
 
 
 @cache
-def _without_obstacles(text: Text) -> Text:
-    """The text without the terms of bodies and sponges, once these are checked."""
+def _closures(text: Text) -> list[Call]:
+    """The calls of `closure` in the equations."""
+    lines = (read_line(line, text.words) for line in text.write if closures.WORD in line)
+    return [call for line in lines for call in closures.closures(line)]
+
+
+@cache
+def _without_closure(text: Text) -> Text:
+    lines = (read_line(line, text.words) for line in text.write)
+    return replace(text, write=[canonical(closures.without_closures(line)) for line in lines])
+
+
+@cache
+def _plain(text: Text) -> Text:
+    """The text without the terms of bodies, sponges and a closure, once these are checked."""
+    _ = text.closed_velocity, text.closed_scalars  # which refuse what has no closure
+    text = text.without_closure
     plain, _ = _without_word(text), _penalised(text)  # which refuses two velocities
     for line in (read_line(line, text.words) for line in text.write):
         for scalar, diffusivity in scalars(line):

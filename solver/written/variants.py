@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from solver.written.canonical import canonical
+from solver.written.closures import LOSS, MEAN_VISCOSITY, Of, Resolved, with_closures
 from solver.written.kinds import SCALAR, kind_of
 from solver.written.obstacles import Conditions, functions_of, with_penalties
 from solver.written.optional import lines_without, table_without, without
@@ -29,12 +30,35 @@ def with_obstacles(text: Text, dimensions: int, *, move: bool, conditions: Condi
         conditions: scalar, and `fixed` or `sealed`, of what bodies do to scalars.
     """
     lines = [with_penalties(read_line(line, text.words), dimensions, move, conditions) for line in text.write]
-    plain = text.without_obstacles  # whose columns may make sense in fewer dimensions than these functions do
+    plain = text.plain  # whose columns may make sense in fewer dimensions than these functions do
     return replace(
         text,
         write=list(map(canonical, lines)),
         functions={**dict(text.functions), **functions_of(conditions)},
         series=columns_that_fit(plain, text.series, dimensions),
+        invariants=None if text.invariants is None else columns_that_fit(plain, text.invariants, dimensions),
+    )
+
+
+@cache
+def with_closure(text: Text, of: Of, dimensions: int) -> Text:
+    """The text with a closure at the points, as functions there (`solver.written.closures`), and with its columns.
+
+    Args:
+        text: that says `closure`.
+        of: `strain` or `gradient`, on which the subgrid stress depends.
+        dimensions: number of dimensions of space.
+    """
+    resolved, velocity = Resolved(of, dimensions), text.closed_velocity
+    lines = [with_closures(read_line(line, text.words), resolved) for line in text.write]
+    plain, columns = text.plain, {LOSS: canonical(resolved.loss), MEAN_VISCOSITY: canonical(resolved.viscosity)}
+    return replace(
+        text,
+        write=list(map(canonical, lines)),
+        define={resolved.name: resolved.definition.format(velocity), **dict(text.define)},
+        functions={**dict(text.functions), **resolved.functions},
+        series={**columns_that_fit(plain, text.series, dimensions), **columns},
+        symbols={**dict(text.symbols), resolved.name: "S" if of == "strain" else "A"},
         invariants=None if text.invariants is None else columns_that_fit(plain, text.invariants, dimensions),
     )
 

@@ -70,6 +70,11 @@ REMARKS = {
     "penalise": Word(
         "penalise(u): what bodies and sponges do to a velocity; penalise(c, diffusivity) to a scalar", 1, 2
     ),
+    "closure": Word(
+        "closure(u): the divergence of a velocity's subgrid stress; closure(u, grad(c)) of a scalar's subgrid flux",
+        1,
+        2,
+    ),
     "cause": Word("cause(name, term)", 2, 2),
     "integ": Word("integ(p), in a gauge: integ(p) = 0"),
     "lift": Word("lift(tau), of Dedalus: zero, since fields meet their conditions by themselves", 1, 2),

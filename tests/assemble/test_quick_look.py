@@ -15,13 +15,15 @@ def rolls(grid, **options):
 
 def test_an_equation_is_printed_with_its_lines_its_numbers_and_what_acts_on_it(make_grid):
     grid = make_grid((8, 8), devices=2, lengths=(2.0, 1.0))
-    flow = rolls(grid, drag=np.float64(0.5), forcing=sw.forcing.Kolmogorov(amplitude=1.5, wavenumber=2))
+    force = sw.forcing.Kolmogorov(amplitude=1.5, wavenumber=2)
+    flow = rolls(grid, drag=np.float64(0.5), forcing=force, closure=sw.closures.Smagorinsky(constant=0.1))
     assert str(flow).splitlines() == [
         "navier-stokes",
         "  u_t = −u·∇u − ∇p + ν∇²u − μ u",
         "  ∇·u = 0",
-        "  viscosity ν = 0.01, drag μ = 0.5, hyper_order q = 2, turbulent_schmidt = 0.7",
+        "  viscosity ν = 0.01, drag μ = 0.5, hyper_order q = 2",
         "  forcing: Kolmogorov(amplitude=1.5, wavenumber=2)",
+        "  closure: Smagorinsky(constant=0.1)",
         "  on [8, 8] points on [2, 1], two-thirds, float64; on 2 slabs",
     ]
     page = flow._repr_html_()

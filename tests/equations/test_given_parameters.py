@@ -25,7 +25,7 @@ class Closure(eqx.Module):
         return {"plus": 1, "minus": -1}[self.sign] * (self.weights[0] * u + self.weights[1] * u**3)
 
 
-LEARNED = sw.write("dt(u) = nu*lap(u) + closure(u)", fields={"u": "scalar"}, functions=["closure"])
+LEARNED = sw.write("dt(u) = nu*lap(u) + learned(u)", fields={"u": "scalar"}, functions=["learned"])
 CHANNEL = sw.write(
     ["dt(h) = -div(h*u)", "dt(u) = -grad(h + b) - r*u"], fields={"h": "scalar", "u": "vector"}, at_points=["b", "r"]
 )
@@ -84,7 +84,7 @@ def test_gradients_of_a_function_with_arrays_against_differences(make_grid, devi
 
     @jax.jit
     def loss(weights):
-        equation = LEARNED(grid, 0.1, closure=Closure(weights, "minus"))
+        equation = LEARNED(grid, 0.1, learned=Closure(weights, "minus"))
         return jnp.sum(last(equation, sw.initial_state(equation, IFRK4(), u)) ** 4)
 
     at, h = jnp.asarray([0.3, 0.5]), 1e-4
@@ -96,19 +96,19 @@ def test_gradients_of_a_function_with_arrays_against_differences(make_grid, devi
 
 def test_a_function_with_arrays_in_a_text_is_a_default(make_grid, programs_compiled):
     grid, net = make_grid((8,), 1), Closure(jnp.asarray([0.3, 0.5]))
-    cls = sw.write("dt(u) = nu*lap(u) + closure(u)", fields={"u": "scalar"}, functions={"closure": net})
+    cls = sw.write("dt(u) = nu*lap(u) + learned(u)", fields={"u": "scalar"}, functions={"learned": net})
     u = jnp.sin(grid.coordinates()[0])
-    equation, same = cls(grid, 0.1), LEARNED(grid, 0.1, closure=net)
+    equation, same = cls(grid, 0.1), LEARNED(grid, 0.1, learned=net)
     state = sw.initial_state(same, IFRK4(), u)
     after = last(same, state)
     np.testing.assert_array_equal(last(equation, state), after)
     np.testing.assert_array_equal(last(pickle.loads(pickle.dumps(equation)), state), after)
     before = programs_compiled()
-    other = last(LEARNED(grid, 0.1, closure=Closure(net.weights * 2)), state)
+    other = last(LEARNED(grid, 0.1, learned=Closure(net.weights * 2)), state)
     assert programs_compiled() - before <= 1  # the factor
-    np.testing.assert_array_equal(last(cls(grid, 0.1, closure=Closure(net.weights * 2)), state), other)
+    np.testing.assert_array_equal(last(cls(grid, 0.1, learned=Closure(net.weights * 2)), state), other)
     assert float(jnp.abs(other - after).max()) > 0.01
-    plain = last(LEARNED(grid, 0.1, closure=lambda u: 0.3 * u + 0.5 * u**3), state)
+    plain = last(LEARNED(grid, 0.1, learned=lambda u: 0.3 * u + 0.5 * u**3), state)
     np.testing.assert_allclose(plain, after, atol=1e-15)
 
 
@@ -161,8 +161,8 @@ def test_a_convolution_of_whole_fields(make_grid, devices):
 
 def test_what_cannot_be_such_a_parameter_is_refused(make_grid):
     grid = make_grid((8,), 1)
-    with refused_in_one_line("closure is of type float: a function, or a pytree that can be called, is needed"):
-        LEARNED(grid, 0.1, closure=3.0)
+    with refused_in_one_line("learned is of type float: a function, or a pytree that can be called, is needed"):
+        LEARNED(grid, 0.1, learned=3.0)
     given = sw.write("dt(u) = -c*u", fields={"u": "scalar"}, at_points=["c"])
     with refused_in_one_line(r"c of shape \[9\]: values at the points are needed, \[8\]"):
         given(grid, c=jnp.ones(9))
@@ -170,8 +170,8 @@ def test_what_cannot_be_such_a_parameter_is_refused(make_grid):
         given(grid, c=1j * jnp.ones(8))
     with refused_in_one_line("at_points: 'u' is a field or a definition already"):
         sw.write("dt(u) = -u", fields={"u": "scalar"}, at_points=["u"])
-    with refused_in_one_line("function 'closure' is a Closure, which holds arrays: functions = "):
-        sw.Text("dt(u) = closure(u)", fields={"u": "scalar"}, functions={"closure": Closure(jnp.ones(2))})
+    with refused_in_one_line("function 'learned' is a Closure, which holds arrays: functions = "):
+        sw.Text("dt(u) = learned(u)", fields={"u": "scalar"}, functions={"learned": Closure(jnp.ones(2))})
     with refused_in_one_line("of_whole_fields of 'g'; known are f"):
         sw.write("dt(u) = f(u)", fields={"u": "scalar"}, functions=["f"], of_whole_fields=["g"])
     unsaid = sw.write("dt(u) = f(u)", fields={"u": "scalar"}, functions=["f"])

@@ -122,8 +122,6 @@ def further_parts(draw: Any, name: str, dimensions: int) -> dict[str, Any]:
     if name == "vorticity":
         optional = {"mean_velocity": [draw(SIGNED), draw(SIGNED)], "deformation_radius": draw(POSITIVE),
                     "topography": draw(st.sampled_from(HILLS))}  # fmt: skip
-    if name == "navier-stokes":
-        optional = {"smagorinsky": draw(st.sampled_from([0.0, 0.17, 1.0]))}
     section = {key: value for key, value in optional.items() if draw(st.booleans())}
     if name == "navier-stokes" and draw(st.booleans()):
         section |= {"scalars": ["c"], "diffusivities": [draw(POSITIVE)]}
@@ -353,6 +351,10 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     if forced:
         table["forcing"] = forced if len(fields) > 1 else next(iter(forced.values()))
     table |= draw(obstacles(section, fields, grid))
+    if section["name"] == "navier-stokes" and draw(st.booleans()):
+        numbers = {"constant": st.sampled_from([0.0, 0.17, 1.0]), "turbulent_schmidt": st.sampled_from([0.3, 2.0])}
+        drawn = {key: draw(number) for key, number in numbers.items() if draw(st.booleans())}
+        table["closure"] = {"name": "smagorinsky", **drawn}
     if len(fields) == 1:
         table["initial"] = next(iter(table["initial"].values()))
     if not is_calm(table):

@@ -50,8 +50,8 @@ def rate_of(section, system, fields):
         mean = {"mhd": section.get("mean_field") or (), "reduced-mhd": [0.0, 0.0, section.get("mean_field", 1.0)]}
         waves = sum(np.abs(v) / np.min(h) for v, h in zip(mean.get(name, ()), spacing, strict=False))
         eddies = 0.0
-        if "smagorinsky" in section:
-            faster = max(1.0, 1 / section.get("turbulent_schmidt", 0.7)) if section.get("scalars") else 1.0
+        if "constant" in section:  # of a closure
+            faster = max(1.0, 1 / section["turbulent_schmidt"]) if section.get("scalars") else 1.0
             eddies = at_points("eddy")[0] * np.sum(box.highest**2) * faster
         return np.max(sum(v / h for v, h in zip(speeds, spacing, strict=False)) + eddies) + waves + of_bodies
     text = REACTIONS.get(name) or section.get("rate")

@@ -211,10 +211,10 @@ def navier_stokes(given, d):
     lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity)"
              " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity) + penalise(velocity)",
              "div(velocity) = 0"]  # fmt: skip
-    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, "turbulent_schmidt": 0.7, **HYPER}
-    closed = "smagorinsky" in given
+    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
+    closed = "constant" in given  # of a closure
     define = {"strain": "sym(grad(velocity))",
-              "eddy": "(smagorinsky*width)**2*sqrt(2*trace(strain@strain))"} if closed else {}  # fmt: skip
+              "eddy": "(constant*width)**2*sqrt(2*trace(strain@strain))"} if closed else {}  # fmt: skip
     lines[0] += " + div(2*eddy*strain)" if closed else ""
     for i, name in enumerate(given.get("scalars", ())):
         gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
@@ -228,7 +228,7 @@ def navier_stokes(given, d):
     energies = {"energy": "velocity@velocity/2"}
     energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
     series = {"enstrophy": "square(grad(velocity))/2"}
-    series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)"} if closed else {}
+    series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)", "eddy_viscosity": "eddy"} if closed else {}
     return entry(
         lines, fields, unknowns={"p": "scalar"}, define=define, defaults=numbers, energies=energies, series=series
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import pkgutil
 import re
 
 import numpy as np
@@ -45,9 +45,17 @@ def length(value):
     return float(value)
 
 
+def with_closure(table):
+    """The `[equation]` of a table, with the numbers of its `[closure]`, of which Smagorinsky's is known."""
+    given, numbers = dict(table.get("closure", {})), {"constant": 0.17, "turbulent_schmidt": 0.7}
+    if given.pop("name", "smagorinsky") != "smagorinsky":
+        raise NotKnown("closure")
+    return {**table["equation"], **(numbers if "closure" in table else {}), **given}
+
+
 def system_of(table):
     """The box and the equations of a table."""
-    grid, section = table["grid"], dict(table["equation"])
+    grid, section = table["grid"], with_closure(table)
     shape, given, name, d = grid["shape"], grid.get("lengths", "2 pi"), section["name"], len(grid["shape"])
     lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
     if grid.get("walls"):
@@ -80,9 +88,8 @@ def system_of(table):
 
 def functions_of(section):
     """By name; those that a run file names as `module:name` are imported."""
-    paths = {name: of.split(":") if isinstance(of, str) else of for name, of in section.get("functions", {}).items()}
-    found = {n: getattr(importlib.import_module(of[0]), of[1]) for n, of in paths.items() if isinstance(of, list)}
-    return paths | found
+    given = section.get("functions", {}).items()
+    return {name: pkgutil.resolve_name(of) if isinstance(of, str) else of for name, of in given}
 
 
 def entry_of(section, d):
@@ -257,7 +264,8 @@ class Course:
         if self.problem is None:
             return found | self.system.columns(state)
         for (energy, cause), value in zip(self.problem.budget, state.integrals, strict=False):
-            found[f"{energy}_from_{cause}"] = value
+            closed = cause == "nonlinear" and "constant" in self.section and self.system.bodies is None
+            found[f"{energy}_from_{'closure' if closed else cause}"] = value
         return found | self.system.columns(state.fields) | self._of_bodies(state.fields, self.times[number])
 
     def _of_bodies(self, fields, t):
@@ -303,7 +311,7 @@ def run(table, start, times=None, places=()):
         problem = Problem(system, forces_of(table, system), {name: (of[name], numbers[name].shape) for name in of})
         budget = np.zeros(len(problem.budget))
         first = Pair(fields, np.hstack([budget, *(numbers[name].ravel() for name in of)]))
-    course = Course(system, problem, first, table["equation"], time.get("step", 0.0))
+    course = Course(system, problem, first, with_closure(table), time.get("step", 0.0))
     if times is not None:
         for t, dt in times[1:]:
             course.add(t, dt, _stepped(course, time["stepper"], t - course.times[-1])[0])

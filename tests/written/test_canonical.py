@@ -16,13 +16,14 @@ LINES = sorted(
     | {line for _, lines, _ in PLAIN.values() for line in lines}
     | {line for text, _ in texts() for line in text.write}
 )
+WORDS = {name: word for text, _ in texts() for name, word in text.words.items()}  # of closures
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_is_printed_is_the_same_equation(line):
-    printed = canonical(read_line(line))
-    assert read_line(printed) == read_line(line)
-    assert canonical(read_line(printed)) == printed
+    printed = canonical(read_line(line, WORDS))
+    assert read_line(printed, WORDS) == read_line(line, WORDS)
+    assert canonical(read_line(printed, WORDS)) == printed
 
 
 JOINED = [" + ", "-", "*", " / ", " @ ", "**", "+-", " - -"]

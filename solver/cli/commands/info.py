@@ -127,6 +127,7 @@ def _print_run(directory: RunDirectory) -> None:
         "start": _start(table["initial"]),
         **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
+        **({"closure": _with_parameters(table["closure"])} if "closure" in table else {}),
         **_bodies_of(table),
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
         "stands at": _stands_at(directory, time["end"]),

@@ -13,6 +13,7 @@ KINDS = {
     "steppers": "stepper",
     "initial": "initial",
     "forcing": "forcing",
+    "closures": "closure",
     "bodies": "body",
     "particles": "particles",
     "outputs": "output",
