@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.sparse.linalg import gmres
 from jaxtyping import Array
+from scipy.sparse.linalg import LinearOperator, gmres
 
 from solver.equations import NavierStokes
 from solver.grid import Grid
@@ -140,10 +140,11 @@ class _Flow:
         for _ in range(8):
             if self.rms(rest := change(v)) < 1e-9:
                 break
+            along = partial(_on_vectors, partial(of_change, v), v.shape)
             step, _ = gmres(
-                lambda d, v=v: of_change(v, d), -rest, tol=1e-3, restart=40, maxiter=1, solve_method="incremental"
+                LinearOperator((v.size, v.size), along, dtype=float), -np.ravel(rest), rtol=1e-3, restart=40, maxiter=1
             )
-            v = self.symmetric(v + step)
+            v = self.symmetric(v + step.reshape(v.shape))
         return v
 
     def described(self, v: Array) -> tuple[float, ...]:
@@ -151,3 +152,7 @@ class _Flow:
         state: Any = initial_state(self.equation, Krogstad4(), self.laminar)
         columns = series_of(self.equation, state.replace(field={"velocity": self.coefficients(v)}))
         return columns["energy"], columns["dissipation"] * REYNOLDS, self.rms(v), self.rms(self.after(v, 15.0) - v)
+
+
+def _on_vectors(linear: Callable[[Array], Array], shape: tuple[int, ...], d: np.ndarray) -> np.ndarray:
+    return np.array(linear(d.reshape(shape))).ravel()  # which GMRES writes into
