@@ -111,17 +111,16 @@ def test_lines_texts_and_functions_are_the_same_conditions(make_grid):
 
 @pytest.mark.slow
 def test_devices_agree(make_grid):
-    """N in three dimensions on 1, 2 and 4 devices, under a value that varies along both directions and in time."""
+    """N in three dimensions on 1 and 4 devices, under a value that varies along both directions and in time."""
     changes = []
-    for devices in (1, 2, 4):
+    for devices in (1, 4):
         grid = make_grid((8, 12, 9), devices, lengths=(2 * np.pi, 2 * np.pi, 1.0), walls="z")
         of = walls.Walls(walls.Value("1 + sin(x + t)*cos(y)").lower, walls.Slope(upper="t*cos(y)").upper)
         equation = sw.write(["dt(b) = lap(b) - b*dx(b)"], {"b": "scalar"})(grid, walls={"b": of})
         change = jax.jit(lambda equation, b: equation.nonlinear({"b": b}, 0.6)["b"])
         space = equation.space("b")
         changes.append(np.asarray(space.inverse_of_change(change(equation, space.random(jax.random.key(0))))))
-    for other in changes[1:]:
-        np.testing.assert_allclose(other, changes[0], atol=1e-13 * np.abs(changes[0]).max())
+    np.testing.assert_allclose(changes[1], changes[0], atol=1e-13 * np.abs(changes[0]).max())
 
 
 @pytest.mark.slow
