@@ -21,7 +21,7 @@ from solver.walls.conditions import AtSlope, Rigid, walls_from
 from solver.written.components import ZERO
 from solver.written.parse import read_expression
 from solver.written.tree import Node, WrittenError
-from solver.written.wall_lines import WallLine, read_wall_lines
+from solver.written.wall_lines import WallLine, read_wall_lines, with_definitions
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
@@ -182,21 +182,40 @@ def with_conditions(space: FieldBetweenWalls, grid: Grid, walls: Walls) -> Field
     return replace(space, grid=grid, walls=walls, own=made, polynomials=Polynomials.on(grid))
 
 
-def walls_of_run(table: Mapping[str, Any], equation: Any, t: float) -> dict[str, Walls]:
-    """The conditions of an equation's fields in another run of it at a time, from the run file of that run.
+def walls_of_run(table: Mapping[str, Any], equation: Any, field: str, name: str, t: float) -> Walls:
+    """The conditions that another run has at a time for a field, from its run file.
+
+    Args:
+        table: the run file of that run.
+        equation: the equation of this run.
+        field, name: name of the field here, and there.
+        t: time of the field there.
 
     Raises:
-        ValueError: the run file has no conditions of a field.
+        ValueError: the run file has no conditions of the field.
     """
     section, forced = table["equation"], table.get("forcing", {})
-    given = {name: conditions for name, conditions in table.get("walls", {}).items() if name in equation.fields}
-    found = _checked(equation, given, read_wall_lines(section.get("write", ()), section.get("define", {})))
-    assert found is not None
-    by_field = dict.fromkeys(found, forced) if "name" in forced else {name: forced.get(name, {}) for name in found}
-    means = {n: tuple(of["velocity"][:-1]) for n, of in by_field.items() if of.get("name") == "flow-rate"}
-    whole = {name: replace(walls, mean=means.get(name)) for name, walls in found.items()}
-    theirs = with_numbers(equation, section.get("parameters", section), whole).at_time(t)
-    return {name: walls_at_time(theirs, name) for name in whole}
+    define = section.get("define", {})
+    lines = [line for line in read_wall_lines(section.get("write", ()), define) if line.field == name]
+    of_text = _of_text(equation, [line.of_field(field, define) for line in lines])
+    given = _with_defined(table.get("walls", {}).get(name), define)
+    walls = _conditions(equation, field, equation.fields[field], _together(field, given, of_text.get(field)))
+    of = forced if "name" in forced else forced.get(name, {})
+    mean = tuple(of["velocity"][:-1]) if of.get("name") == "flow-rate" else None
+    own = {**equation.walls, field: replace(walls, mean=mean)}
+    return walls_at_time(with_numbers(equation, section.get("parameters", section), own).at_time(t), field)
+
+
+def _with_defined(given: Any, define: Mapping[str, str]) -> Any:
+    """Conditions of a run file, with its definitions written out in their texts."""
+    match given:
+        case Mapping():
+            return {key: _with_defined(value, define) for key, value in given.items()}
+        case list():
+            return [_with_defined(value, define) for value in given]
+        case str() if given not in ("no-slip", "free-slip"):
+            return with_definitions(given, define)
+    return given
 
 
 def space_of_products(equation: Any) -> PolynomialSpace:

@@ -21,7 +21,7 @@ Shares = dict[str, dict[str, Array]]  # field → what is removed → its share 
 
 
 class ChangedStart(UserWarning):
-    """An initial field holds what the equation or the grid cannot, and is changed.
+    """An initial field, or a condition along a wall, holds what the equation or the grid cannot, and is changed.
 
     `warnings.simplefilter("ignore", sw.ChangedStart)` turns it off.
     """
@@ -37,8 +37,8 @@ def shares_removed(values: Fields, sampled: Fields, spaces: Mapping[str, Space])
 
     Returns:
         By field: `beyond` the modes that are kept, and `zero_mean` and `solenoidal` where the field is declared to be
-        so; between walls `walls`, the mean square by which given values at them are missed; numbers from 0
-        to 1. Communication: all-reduces.
+        so; between walls `walls`, the mean square by which given values at them are missed, and `along_walls`, the
+        share of what conditions give along them beyond the modes; numbers from 0 to 1. Communication: all-reduces.
     """
     return {name: _shares(u, sampled[name], spaces[name]) for name, u in values.items()}
 
@@ -53,21 +53,25 @@ def _shares(u: ArrayLike, u_hat: Array, space: Space) -> dict[str, Array]:
     missed = space.missed_at_walls(jnp.asarray(u))
     if missed is not None:
         removed["walls"] = missed
-    return {what: jnp.clip(part / whole, 0, 1) for what, part in removed.items()}
+    shares = {what: jnp.clip(part / whole, 0, 1) for what, part in removed.items()}
+    lost = space.lost_along_walls()
+    return shares if lost is None else {**shares, "along_walls": lost}
 
 
 def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space]) -> list[str]:
     """A line for each part that is removed from a field at the start; no line for a part as small as round-off."""
+    initial = "initial field {}: {:.3g} % of its mean square "
     texts = {
-        "beyond": "lies beyond {} and is dropped",
-        "solenoidal": "is divergent and is projected away",
-        "zero_mean": "is its mean{}, which this field cannot have and which is removed",
+        "beyond": initial + "lies beyond {} and is dropped",
+        "solenoidal": initial + "is divergent and is projected away",
+        "zero_mean": initial + "is its mean{}, which this field cannot have and which is removed",
+        "along_walls": "walls.{}: {:.3g} % of the mean square of a condition along the wall, or of its rate of change, "
+        "lies beyond the modes and is dropped: more points are needed, or a smoother condition",
     }
     along = lambda axis: f" along {axis}" if isinstance(axis, str) else ""  # noqa: E731
     of = lambda what, space: space.limit if what == "beyond" else along(space.field.zero_mean)  # noqa: E731
     return [
-        f"initial field {name}: {100 * float(share):.3g} % of its mean square "
-        f"{texts[what].format(of(what, spaces[name]))}"
+        texts[what].format(name, 100 * float(share), of(what, spaces[name]))
         for name, parts in shares.items()
         for what, share in parts.items()
         if what in texts and float(share) > SHARE[spaces[name].grid.dtype]

@@ -160,6 +160,13 @@ def _refuse_parts(equation: Any, text: Text, scalar: Node, node: Node) -> None:
                 )
             case Name(name) if name in COORDINATES and COORDINATES[name] >= equation.grid.dimensions - 1:
                 raise node.place.error(f"{name} in a condition at a wall: {name} is the direction across the walls")
+            case Call("where", (compared, *_)) if "t" in compared.names:
+                raise node.place.error(
+                    "where of t in a condition at a wall: it may jump, and the whole field would jump with it; "
+                    "ramp(a, b, t0, t1), min and max do not"
+                )
+            case Call("ramp", (_, _, start, end, _)) if not _is_later(end, start):
+                raise node.place.error("a ramp in a condition at a wall: t1 later than t0 is needed, not a jump")
             case Derivative() | Solved():
                 raise node.place.error("a derivative in a condition at a wall: numbers, t and parameters are known")
             case Call(function, _) if function.startswith(VALUES_OF) or function in text.of_whole_fields:
@@ -168,6 +175,12 @@ def _refuse_parts(equation: Any, text: Text, scalar: Node, node: Node) -> None:
                 )
             case Call(function, _) if function not in words and function not in dict(text.functions):
                 raise node.place.error(f"{function}(…) in a condition at a wall: functions of numbers are known")
+
+
+def _is_later(end: Node, start: Node) -> bool:
+    """False if one time is known not to be later than another."""
+    last, first = constant(end, {}), constant(start, {})
+    return end != start if last is None or first is None else bool(last > first)
 
 
 def _of_function(equation: Any, function: Any, of: str) -> Varying:
@@ -251,13 +264,27 @@ class ValueAndRate:
     method: Method
 
     def __call__(self, moment: Moment) -> tuple[Array, Any]:
+        value, *rate = map(self._along, self._value_and_rate(moment))
+        return value, rate[0] if rate else 0.0
+
+    def share_lost(self, moment: Moment) -> Array:
+        """The larger share of a number and of its rate of change along the wall that the modes do not hold."""
+        return jnp.max(jnp.stack([self._share_lost(values) for values in self._value_and_rate(moment)]))
+
+    def _share_lost(self, values: Array) -> Array:
+        assert self.grid.horizontal is not None
+        whole = jnp.mean(values**2)
+        lost = values - Transform(self.grid.horizontal, self.method).inverse(self._along(values))
+        return jnp.where(whole > 0, jnp.mean(lost**2) / jnp.where(whole > 0, whole, 1), 0)
+
+    def _value_and_rate(self, moment: Moment) -> tuple[Array, ...]:
+        """Values at the points of the wall, and their rates of change if they depend on time."""
         number, dtype = moment.of, self.grid.dtype
         at = lambda t: self._at_points(number, {**moment.numbers, "t": t})  # noqa: E731
         if not number.holds_time:
-            return self._along(at(jnp.zeros((), dtype))), 0.0
+            return (at(jnp.zeros((), dtype)),)
         t = jnp.asarray(moment.numbers["t"], dtype)
-        value, rate = jax.jvp(at, (t,), (jnp.ones_like(t),))
-        return self._along(value), self._along(rate)
+        return jax.jvp(at, (t,), (jnp.ones_like(t),))
 
     def _at_points(self, number: Varying, numbers: Mapping[str, Any]) -> Array:
         """Values at the points of the wall; one number where it does not vary along it."""

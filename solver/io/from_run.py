@@ -279,9 +279,7 @@ class _Checkpoint(_Source):
         return space.stored_components
 
     def walls_of(self, equation: Any, field: str, name: str) -> Walls:
-        given = self.table.get("walls", {})
-        named = {**given, **({field: given[name]} if name in given else {})}
-        return walls_of_run({**self.table, "walls": named}, equation, self.t)[field]
+        return walls_of_run(self.table, equation, field, name, self.t)
 
     def between_walls(self, name: str, space: FieldBetweenWalls) -> Array:
         stored = load_array(self.path, self._entry(name), self._storage(name), space.grid)

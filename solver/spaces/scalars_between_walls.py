@@ -106,6 +106,10 @@ class ScalarSpace(FieldBetweenWalls):
         missing = self.with_lifting(self.polynomials_of(u), -1)
         return self.mean_square_at_walls(missing, [[one] * len(missing) for one in self.gives_values()])
 
+    def lost_along_walls(self) -> Array | None:
+        lost = [side.right.share_lost for side in self.walls if varies_along(side.right)]
+        return jnp.max(jnp.stack(lost)) if lost else None
+
     def holds(self) -> Array:
         is_mode = jnp.any(jnp.asarray(self.own.modes) != 0, axis=0)
         return jnp.broadcast_to(is_mode & self._is_stored(), self.modes.spectral_shape)

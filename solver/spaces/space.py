@@ -299,6 +299,11 @@ class Space(eqx.Module):
         """Mean square of the difference to given values at walls, of values at the points; None without such values."""
         return None
 
+    def lost_along_walls(self) -> Array | None:
+        """Largest share of the mean square of a condition along the walls, or of its rate of change, that the modes
+        along them do not hold; None where no condition varies along the walls."""
+        return None
+
     def resampled(self, u_hat: Array, target: Space) -> Array:
         """Coefficients of the same field in a space of this class on another grid.
 

@@ -50,7 +50,7 @@ class Moment(eqx.Module):
         of: the number.
         numbers: the equation's numbers by name, with the time `t`.
         made: static; function of a moment that gives the number, as coefficients of the modes along the walls where it
-            varies along them, and likewise its rate of change, 0.0 if it does not change.
+            varies along them, and likewise its rate of change, 0.0 if it does not change; with a method `share_lost`.
         known: its results; None if they are not worked out yet.
     """
 
@@ -66,6 +66,11 @@ class Moment(eqx.Module):
     def value_and_rate(self) -> tuple[Any, Any]:
         """The number and its rate of change."""
         return self.made(self) if self.known is None else self.known
+
+    @property
+    def share_lost(self) -> Any:
+        """Share of the mean square along the wall that the modes do not hold: the larger one of number and rate."""
+        return self.made.share_lost(self)  # type: ignore[attr-defined]
 
     def worked_out(self) -> Moment:
         """The same with its results."""

@@ -41,6 +41,11 @@ class WallLine(NamedTuple):
     along: str = ""
     height: float = 0.0
 
+    def of_field(self, field: str, define: Mapping[str, str]) -> WallLine:
+        """The same condition of a field of this name, with definitions written out."""
+        right = with_definitions(self.right, define)
+        return self._replace(field=field, right=upward(right) if self.along == "z" else right)
+
 
 def apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     """The lines of equations, and the lines of walls."""
@@ -61,6 +66,14 @@ def upward(text: str) -> str:
             depth += {"(": 1, ")": -1}.get(text[stop], 0)
             stop += 1
         text = f"{text[: match.start()]}(up@grad({text[start:stop]}){text[stop:]}"
+    return text
+
+
+def with_definitions(text: str, define: Mapping[str, str]) -> str:
+    """A text with each definition, in brackets, in the place of its name."""
+    in_brackets = lambda name: f"({define[name[0]]})" if name[0] in define else name[0]  # noqa: E731
+    while (found := re.sub(r"\b[A-Za-z_]\w*", in_brackets, text)) != text:
+        text = found
     return text
 
 
