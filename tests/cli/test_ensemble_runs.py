@@ -81,6 +81,7 @@ def test_each_member_is_a_run_of_its_own(in_turn, here, tmp_path):
     assert len(energies) == 4, "each starts from fields of its own"
 
 
+@pytest.mark.thorough
 def test_members_stepped_together_agree_with_those_in_turn(finished, in_turn):
     for name in NAMES:
         together, alone = last_arrays(finished / name), last_arrays(in_turn / name)

@@ -118,6 +118,7 @@ def all_candidates(*overrides, devices=4):
     return list({candidate.key: candidate for candidate in candidates}.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_lines_for_the_run_file_make_the_candidate(tmp_path):
     candidates = all_candidates("devices.virtual=4")

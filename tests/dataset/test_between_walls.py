@@ -48,6 +48,7 @@ def training(run_file):
     return run_file.parent / "runs" / "convection" / "data" / "train" / "convection-train-0000.hdf5"
 
 
+@pytest.mark.thorough
 def test_walls_are_boundaries(run_file, training):
     """As in The Well's rayleigh_benard: x periodic, and a wall at both ends of the other axis."""
     assert main(["dataset", "check", str(training.parents[2])]) == 0

@@ -64,6 +64,7 @@ def test_controlled_steps_and_other_devices_give_the_same_budget(make_grid):
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mean_field", [None, (0.7, -0.2)], ids=["no mean field", "mean field"])
 def test_flow_and_magnetic_field_exchange_what_the_other_gets(make_grid, mean_field):
     grid = make_grid((16, 12), devices=2)

@@ -260,6 +260,7 @@ def test_a_run_keeps_them_resumes_them_to_the_bit_and_branches_from_them(run_fil
     assert column(branch, "mean_x")[-1] != column(whole, "mean_x")[-1]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_each_member_of_an_ensemble_has_its_own(run_file, tmp_path):
     text = run_file.read_text() + '[ensemble]\nmembers = 2\ndraw = { "equation.nu" = { uniform = [0.1, 2.0] } }\n'

@@ -131,6 +131,7 @@ def test_antiparallel_tubes(make_grid):
     assert between > 0.5, "they move together along z"
 
 
+@pytest.mark.thorough
 def test_tubes_reconnect_where_they_are_closest(make_grid):
     """There the circulation of each falls, and vorticity across the plane between them links the two instead."""
     grid = make_grid((24, 24, 24), devices=2)

@@ -266,6 +266,7 @@ def test_scalars_keep_their_names_beside_what_is_made_of_a_velocity(make_grid):
     assert shares["u_dissipation_mean"] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_vorticity_of_a_magnetised_column_is_its_own(make_grid):
     equation = sw.equations.ReducedMHD(make_grid((10, 8, 6), devices=1), 0.1, 0.1)

@@ -198,6 +198,7 @@ def test_snapshots_that_cannot_be_made_are_refused(tmp_path, options, message):
 # ---- derived ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
 def test_vorticity_q_and_dissipation_of_an_abc_flow(devices):

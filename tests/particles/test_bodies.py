@@ -52,6 +52,7 @@ def test_what_is_inside_a_disc_is_mirrored_at_its_surface_and_turned_back():
         sw.steppers.SBDF2().check(flow)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_starts_are_in_the_fluid():
     """Drawn anew where they are in a body, so that the fluid is filled evenly; and mirrored where they are given."""

@@ -126,6 +126,7 @@ def test_values_are_those_of_the_series_on_any_devices(shape, order, meshes, len
         np.testing.assert_allclose(there, found, rtol=0, atol=1e-6 if options.get("single") else 1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_bits_are_the_same_on_any_devices():
     """Of the same coefficients of the spline. In a process of its own: programs of the tests are compiled otherwise."""
