@@ -115,8 +115,8 @@ def _with_causes_of(columns: Any, row: dict[str, float]) -> dict[str, float]:
     found = dict(row)
     for name, value in row.items():
         energy, is_budget, _ = name.partition("_from_")
-        whole = f"{energy}_from_nonlinear"
-        if is_budget and name not in columns and whole in columns:
+        whole = next((n for of in ("nonlinear", "closure") if (n := f"{energy}_from_{of}") in columns), None)
+        if is_budget and name not in columns and whole is not None:
             found[whole] = found.get(whole, 0) + value
     return found
 
