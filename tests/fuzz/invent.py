@@ -355,7 +355,8 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
         numbers = {"constant": st.sampled_from([0.0, 0.17, 1.0]), "turbulent_schmidt": st.sampled_from([0.3, 2.0])}
         drawn = {key: draw(number) for key, number in numbers.items() if draw(st.booleans())}
         table["closure"] = {"name": "smagorinsky", **drawn}
-        if len(fields) > 1 and grid["dealias"] not in EXACT:  # slopes of scalars are at hand: products have another form
+        # slopes of scalars are at hand, so that products have another form
+        if len(fields) > 1 and grid["dealias"] not in EXACT:
             grid["dealias"] = draw(st.sampled_from(EXACT))
     if len(fields) == 1:
         table["initial"] = next(iter(table["initial"].values()))
