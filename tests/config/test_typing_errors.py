@@ -77,6 +77,8 @@ def test_a_value_of_a_wrong_type(path, tmp_path):
         for kind, other in OTHERS.items():
             if kind in FITTING[type(value)] or (kind in ("float", "list") and place[-1] in EITHER):
                 continue
+            if kind == "str" and place[0] == "walls" and place[-1] in ("value", "slope"):
+                continue  # a text of time
             if kind == "list" and place[:2] == ("equation", "parameters"):
                 continue  # a vector, which the text refuses with the place where it stands, in several lines
 

@@ -272,6 +272,7 @@ def test_what_results_depend_on_is_the_split_of_several_devices(make_grid):
     assert Method(precision="float32").rounding(8, layouts[0]) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_tolerance_below_the_rounding_is_refused(advance):
     with refused_in_one_line("tolerance 1e-06 with exchanges in float16.*0.0001 or more is needed"):

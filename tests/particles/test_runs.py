@@ -199,6 +199,7 @@ def test_paraview_reads_the_particles_of_every_time(run_file, tmp_path):
         np.testing.assert_array_equal(vtk_to_numpy(points.GetPointData().GetArray("number")), np.arange(16))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_recorded_is_the_flow_at_the_particles(run_file, tmp_path):
     """Velocities are the rates of the positions, to the order of central differences; so is the acceleration theirs."""

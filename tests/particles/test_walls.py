@@ -180,6 +180,7 @@ def test_heavy_particles_are_reflected_elastically():
     assert line.startswith("dust_reflections = 3: steps carried particles beyond a wall")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_random_walks_between_walls_and_taylor_dispersion():
     """The density relaxes as reflecting walls say, and Couette flow spreads particles as Taylor's dispersion does.

@@ -94,9 +94,12 @@ def assembled(table, tmp_path):
     return Assembly(config, device_meshes(config)[0])
 
 
+THOROUGH = ("rayleigh-benard", "boussinesq", "keller-segel, slopes")  # other rows have their terms and conditions, too
+
+
 @pytest.mark.every_case
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in THOROUGH)) for n in ROWS])
 def test_fields_and_columns_between_walls_are_those_of_the_second_program(name, tmp_path):
     table = table_of(name)
     assembly = assembled(table, tmp_path)

@@ -309,6 +309,7 @@ def test_a_field_across_a_perfect_conductor_needs_a_velocity_at_rest_there(make_
         sw.equations.MHD(grid, 0.1, 0.1, mean_field=(0.0, 0.5), walls=of)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("of", [magnetised, salty, heated_from_within, inclined])
 def test_layers_become_unstable_where_theory_says(of):

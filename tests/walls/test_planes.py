@@ -65,6 +65,7 @@ def test_devices_agree_and_exchange_twice_for_each_transform(make_grid):
     assert sum(call.exchanged_bytes for call in calls) == 3 * received
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [3])
 def test_gradients_on_several_devices_are_those_on_one(make_grid, devices):

@@ -88,6 +88,7 @@ FORMS = {  # the same condition of c at the lower wall
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_lines_texts_and_functions_are_the_same_conditions(make_grid):
     """N of a flow over a plate that swings, with a scalar whose value varies, for each notation."""
