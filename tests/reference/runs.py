@@ -88,8 +88,7 @@ def system_of(table):
 
 def functions_of(section):
     """By name; those that a run file names as `module:name` are imported."""
-    given = section.get("functions", {}).items()
-    return {name: pkgutil.resolve_name(of) if isinstance(of, str) else of for name, of in given}
+    return {n: pkgutil.resolve_name(f) if isinstance(f, str) else f for n, f in section.get("functions", {}).items()}
 
 
 def entry_of(section, d):
