@@ -14,11 +14,15 @@ from fuzz.running import Fault, Table
 
 
 def places_at_start(into: Path, table: Table, system: Any) -> dict[str, np.ndarray]:
-    """Positions `(particle, direction)` at the start by name, of the kinds that the second program knows."""
+    """Positions `(particle, direction)` at the start by name, of the kinds that the second program knows.
+
+    Not of drag in exponential steppers, which take it exactly.
+    """
+    unknown = {"brownian", *(["inertial"] if table["time"]["stepper"].startswith(("etd", "krogstad")) else [])}
     is_known = "velocity" in STREAMS.get(table["equation"]["name"], {}) or system.fields.get("velocity") == "vector"
     found = {}
     for name, one in table.get("particles", {}).items() if is_known else ():
-        if one.get("kind") != "brownian" and "release" not in one and one.get("precision") != "float32":
+        if one.get("kind") not in unknown and "release" not in one and one.get("precision") != "float32":
             with h5py.File(into / "particles" / f"{name}.h5") as file:
                 found[name] = file["position"][0]
             _check_start(name, one, found[name], system.box)
