@@ -127,11 +127,14 @@ def checkpoint(directory, step):
 
 
 def test_a_run_on_two_nodes_survives_a_signal_before_it_listens(slurm, tmp_path):
-    job = batch(slurm, tmp_path, "time.end=0.2")
-    wait_for(lambda: len(tasks(tmp_path / "run")) == 2)
-    slurm.run("scancel", "--signal=USR1", job)
-    ended = slurm.wait(job, ENDED)
-    output = (tmp_path / "out.txt").read_text()
+    for _ in range(3):
+        job = batch(slurm, tmp_path, "time.end=0.2")
+        wait_for(lambda: len(tasks(tmp_path / "run")) == 2)
+        slurm.run("scancel", "--signal=USR1", job)
+        ended = slurm.wait(job, ENDED)
+        output = (tmp_path / "out.txt").read_text()
+        if "while waiting for process" not in output:  # on a busy machine it may come when the first listens
+            break
     assert (ended["JobState"], ended["ExitCode"]) == ("COMPLETED", "0:0"), output
     first = output[output.index("processes:") :].splitlines()
     assert re.match(r"processes: 2 by slurm at n1:\d+; this is 0 on n1", first[0])
