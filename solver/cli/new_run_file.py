@@ -72,10 +72,8 @@ def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
 
     def effort(case: str) -> tuple[bool, bool, int, int]:
         table = tables[case]
-        acted_on, count = (
-            bool({"forcing", "closure", "body", "sponge"} & table.keys()),
-            len(entry.fields_with(table["equation"])),
-        )
+        acted_on = bool({"forcing", "closure", "body", "sponge"} & table.keys())
+        count = len(entry.fields_with(table["equation"]))
         return "walls" in table["grid"] or "particles" in table, acted_on, count, math.prod(table["grid"]["shape"])
 
     chosen = min(fit, key=effort, default="")

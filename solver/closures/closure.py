@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName
 from solver.dynamics.checks import need
+from solver.operators import root
 from solver.spaces import Space
 
 
@@ -29,6 +30,24 @@ class AnyClosure(eqx.Module):
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     acts_on_modes: ClassVar[bool] = False
     takes_scalars: ClassVar[bool] = True
+
+    @property
+    def largest_ratio(self) -> ArrayLike:
+        """Largest diffusivity of a scalar over the viscosity, if above 1: for steps by a CFL number."""
+        return 1.0
+
+
+class _OfScalars(AnyClosure):
+    """A closure whose scalars diffuse as the momentum does, but for a number."""
+
+    turbulent_schmidt: ArrayLike = eqx.field(default=0.7, kw_only=True)
+
+    def __check_init__(self) -> None:
+        need(self, "turbulent_schmidt", "turbulent_schmidt", "a positive number", above=0)
+
+    @property
+    def largest_ratio(self) -> ArrayLike:
+        return jnp.maximum(1.0, 1.0 / self.turbulent_schmidt)
 
 
 class Closure(AnyClosure):
@@ -98,26 +117,16 @@ class Closure(AnyClosure):
         of_strain = size_of_strain(strain)
         return jnp.where(of_strain > 0, size / jnp.where(of_strain > 0, 2 * of_strain, 1), 0)
 
-    @property
-    def largest_ratio(self) -> ArrayLike:
-        """Largest diffusivity of a scalar over the viscosity, if above 1: for steps by a CFL number."""
-        return 1.0
 
-
-class EddyViscosity(Closure):
+class EddyViscosity(_OfScalars, Closure):
     """τ = 2 ν_t S with an eddy viscosity ν_t, and ν_t/Sc ∇c of each scalar. A subclass gives `viscosity`.
 
     Args:
         turbulent_schmidt: Sc > 0, the eddy viscosity over the eddy diffusivity of scalars.
     """
 
-    turbulent_schmidt: ArrayLike = eqx.field(default=0.7, kw_only=True)
-
     of: ClassVar[str] = "strain"
     takes_scalars: ClassVar[bool] = True
-
-    def __check_init__(self) -> None:
-        need(self, "turbulent_schmidt", "turbulent_schmidt", "a positive number", above=0)
 
     @abstractmethod
     def viscosity(self, resolved: Array, width: float, prepared: Any) -> Array:
@@ -129,12 +138,8 @@ class EddyViscosity(Closure):
     def flux(self, resolved: Array, slope: Array, width: float, prepared: Any) -> Array:
         return self.viscosity(resolved, width, prepared) / self.turbulent_schmidt * slope
 
-    @property
-    def largest_ratio(self) -> ArrayLike:
-        return jnp.maximum(1.0, 1.0 / self.turbulent_schmidt)
 
-
-class SpectralViscosity(AnyClosure):
+class SpectralViscosity(_OfScalars):
     """−ν_t(k)|k|²û on each mode, and −ν_t(k)/Sc |k|²ĉ of each scalar. A subclass gives `viscosity`.
 
     Part of N. No transforms.
@@ -143,12 +148,7 @@ class SpectralViscosity(AnyClosure):
         turbulent_schmidt: Sc > 0, the eddy viscosity over the eddy diffusivity of scalars.
     """
 
-    turbulent_schmidt: ArrayLike = eqx.field(default=0.7, kw_only=True)
-
     acts_on_modes: ClassVar[bool] = True
-
-    def __check_init__(self) -> None:
-        need(self, "turbulent_schmidt", "turbulent_schmidt", "a positive number", above=0)
 
     @abstractmethod
     def viscosity(self, u_hat: Array, space: Space) -> Array:
@@ -159,13 +159,7 @@ class SpectralViscosity(AnyClosure):
             space: space of the velocity; `space.fourier` has the wavenumbers.
         """
 
-    @property
-    def largest_ratio(self) -> ArrayLike:
-        """Largest diffusivity of a scalar over the viscosity, if above 1: for steps by a CFL number."""
-        return jnp.maximum(1.0, 1.0 / self.turbulent_schmidt)
-
 
 def size_of_strain(tensor: Array) -> Array:
     """(T_ij T_ij)^½ of tensors `(i, j, …)`; its derivative at zero is 0, unlike the square root."""
-    square = jnp.sum(tensor * tensor, axis=(0, 1))
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+    return root(jnp.sum(tensor * tensor, axis=(0, 1)))

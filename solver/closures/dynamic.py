@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.closures.closure import EddyViscosity, size_of_strain
-from solver.operators import gradient
+from solver.operators import gradient, root
 from solver.spaces import Space
 
 RATIO = 2  # of the width of the test filter to the width of the grid
@@ -56,7 +57,7 @@ def _test_filter(space: Space) -> Array:
 
 
 def _pairs(d: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(d) for j in range(i, d)]
+    return list(combinations_with_replacement(range(d), 2))
 
 
 def _weights(d: int, dtype: Any) -> tuple[Array, Array]:
@@ -72,6 +73,5 @@ def _products(u_hat: Array, space: Space) -> tuple[Array, Array]:
     u = space.inverse(u_hat)
     strain = space.inverse(jnp.stack([(slopes[i, j] + slopes[j, i]) / 2 for i, j in _pairs(d)]))
     weights, _ = _weights(d, strain.dtype)
-    square = jnp.tensordot(weights, strain * strain, 1)
-    size = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, 2 * square, 1)), 0)
+    size = root(2 * jnp.tensordot(weights, strain * strain, 1))
     return jnp.stack([u[i] * u[j] for i, j in _pairs(d)]), size * strain

@@ -13,6 +13,7 @@ from solver.closures.closure import SpectralViscosity
 from solver.diagnostics import shell_index, shell_wavenumbers, shell_width
 from solver.dynamics.checks import need
 from solver.grid import Grid
+from solver.operators import root
 from solver.spaces import Space
 
 
@@ -45,7 +46,7 @@ class Spectral(SpectralViscosity):
         number, cut = last_whole_shell(grid)
         counted = 0.5 * jnp.sum(jnp.abs(u_hat) ** 2, axis=0) * grid.mode_weights()
         energy = jnp.sum(jnp.where(shell_index(grid) == number, counted, 0)) / shell_width(grid)
-        size = jnp.where(energy > 0, jnp.sqrt(jnp.where(energy > 0, energy, 1) / cut), 0)
+        size = root(energy / cut)
         k = jnp.sqrt(jnp.where(grid.k_squared() > 0, grid.k_squared(), 1))
         return 0.441 * jnp.asarray(self.kolmogorov) ** -1.5 * size * (1 + 34.5 * jnp.exp(-3.03 * cut / k))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import equinox as eqx
@@ -115,15 +116,19 @@ class Subgrid(eqx.Module):
             flux = self._checked("flux", closure.flux(at[0], slope, *at[1:]), (d, *shape))
             return {f"{FLUX}{axis}": part for axis, part in zip(AXES, flux, strict=False)}
         stress = self._checked("stress", closure.stress(*at), (d, d, *shape))
-        pairs = [(i, j) for i in range(d) for j in range(i, d)]
         symmetric = lambda i, j: stress[i, i] if i == j else (stress[i, j] + stress[j, i]) / 2  # noqa: E731
-        return {f"{STRESS}{AXES[i]}{AXES[j]}": symmetric(i, j) for i, j in pairs}
+        return {f"{STRESS}{AXES[i]}{AXES[j]}": symmetric(i, j) for i, j in self._pairs}
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The components that a symmetric tensor has."""
+        return list(combinations_with_replacement(range(self.dimensions), 2))
 
     def _tensor(self, entries: Sequence[Array]) -> Array:
         """A tensor `(i, j, …)`, from its entries as `Resolved.entries` lists them."""
         d = self.dimensions
         if self.closure.of == "strain":
-            place = {pair: n for n, pair in enumerate((i, j) for i in range(d) for j in range(i, d))}
+            place = {pair: n for n, pair in enumerate(self._pairs)}
             rows = [[entries[place[min(i, j), max(i, j)]] for j in range(d)] for i in range(d)]
         else:
             rows = [list(entries[d * i : d * (i + 1)]) for i in range(d)]

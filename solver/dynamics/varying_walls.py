@@ -135,18 +135,8 @@ def parts_of(text: Text, node: Node, dimensions: int, order: int) -> list[Node]:
 def _known(text: Text, dimensions: int) -> set[str]:
     """Names that a condition may hold; the coordinate across the walls is refused by `_refuse_parts`."""
     system = text.system
-    return {
-        "t",
-        "pi",
-        "ex",
-        "ey",
-        "ez",
-        "up",
-        *"xyz"[:dimensions],
-        *system.parameters,
-        *system.definitions,
-        *system.fields,
-    }
+    words = {"t", "pi", "ex", "ey", "ez", "up", *"xyz"[:dimensions]}
+    return words | set(system.parameters) | set(system.definitions) | set(system.fields)
 
 
 def _refuse_parts(equation: Any, text: Text, scalar: Node, node: Node) -> None:

@@ -25,9 +25,9 @@ class Conduction(Initial):
     """The profile at rest that the conditions at the walls have, and noise that vanishes there.
 
     It is linear between two values, and between moving walls; where these vary, at each place along the walls, with the
-    values at the time at which the run starts. The noise is Gaussian along the walls, of every mode that
-    is kept, and sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without
-    an initial field start so, without noise.
+    values at the time at which the run starts. The noise is Gaussian along the walls, of every mode that is kept, and
+    sin(πz/H) across them; in one dimension it is sin(2πz/H). It has no mean. Fields between walls without an initial
+    field start so, without noise.
 
     Args:
         amplitude: root mean square of the noise of a scalar [units of the field].

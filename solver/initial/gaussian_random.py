@@ -15,7 +15,7 @@ from solver.dynamics.compiled import compiled
 from solver.fft import Transform
 from solver.grid import Grid
 from solver.initial.initial import Initial, component_count
-from solver.operators import project_solenoidal, random_modes
+from solver.operators import project_solenoidal, random_modes, root
 from solver.spaces.field import RANKS, Field
 from solver.static import Static
 
@@ -107,5 +107,5 @@ def _values(start: GaussianRandom, on: Static, key: Array) -> tuple[Array, Array
     total = jnp.sum(grid.mode_weights() * power)
     free = components - 1 if projected else all_components  # independent numbers in each mode
     scale = start.rms / jnp.sqrt(free * jnp.where(total > 0, total, 1))
-    gain = jnp.where(power > 0, jnp.sqrt(jnp.where(power > 0, power, 1)), 0)
+    gain = root(power)
     return Transform(grid).inverse(u_hat * (scale * gain).astype(grid.dtype)), total

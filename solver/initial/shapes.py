@@ -12,6 +12,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need, require
 from solver.grid import Grid, distance_squared, sample
 from solver.initial.initial import Initial, as_tuples, component_count, need_resolved, per_axis
+from solver.operators import root
 from solver.spaces.field import RANKS, Field
 
 
@@ -115,7 +116,7 @@ class Ball(Initial):
 
         def fill(*points: Array) -> tuple[Array]:
             r2 = distance_squared(points, middle, grid)
-            r = jnp.where(r2 > 0, jnp.sqrt(jnp.where(r2 > 0, r2, 1)), 0)  # the root alone has no slope at 0
+            r = root(r2)
             return (self.outside + (self.inside - self.outside) * 0.5 * (1 - jnp.tanh((r - self.radius) / self.width)),)
 
         return sample(fill, grid)

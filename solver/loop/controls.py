@@ -27,7 +27,7 @@ from solver.dynamics.compiled import compiled
 from solver.dynamics.equation import Equation
 from solver.dynamics.forcings import kicking
 from solver.loop.schedule import TOLERANCE
-from solver.operators import Fields
+from solver.operators import Fields, root
 from solver.static import is_array
 from solver.steppers.state import State
 from solver.steppers.stepper import Stepper
@@ -352,7 +352,7 @@ def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any
     speed = sum(equation.space(name).mean_square(v) for name, v in change.items())
     moves = speed > 0
     # roots of what is positive: the derivative of a root at 0 is none
-    usual = 0.01 * _root(size) / _root(jnp.where(moves, speed, 1))
+    usual = 0.01 * root(size) / root(jnp.where(moves, speed, 1))
     accelerated = equation.rate(change)
     from_rest = jnp.sqrt(0.1 * cfl / jnp.where(accelerated > 0, accelerated, 1))
     from_rest = jnp.where(accelerated > 0, from_rest, jnp.inf)
@@ -371,10 +371,6 @@ def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, cfl: Any) -> A
         number = dt * equation.rate(driven.kicked(rest, driven.prepare_kicks(dt)))
         dt = dt * jnp.where(number > 0, (cfl / jnp.where(number > 0, number, 1)) ** (2 / 3), 1)
     return jnp.where(number > 0, dt, jnp.inf)
-
-
-def _root(square: Array) -> Array:
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
 
 
 def step_control(

@@ -31,5 +31,6 @@ from solver.operators.noise import (
 )
 from solver.operators.phi import phi_functions as phi_functions, phi_matrices as phi_matrices
 from solver.operators.random_modes import random_modes as random_modes
+from solver.operators.roots import root as root
 from solver.operators.symmetry import hermitian as hermitian
 from solver.operators.wave_vortex import need_waves as need_waves, split_waves as split_waves

@@ -28,6 +28,7 @@ from jaxtyping import Array
 
 from solver.operators.linear import Diagonal, Fields, LinearOperator, Matrix, Separate
 from solver.operators.phi import MAX_DOUBLINGS, TAYLOR_TERMS, multiply, phi_functions
+from solver.operators.roots import root
 
 
 class AddedNoise(eqx.Module):
@@ -95,7 +96,7 @@ def added_noise(
     if len(driven) == 1 and isinstance(linear, Diagonal) and _is_of_all_components(linear, driven[0], dimensions):
         rate = jnp.real(linear.entries[driven[0]])
         variance = density * t * phi_functions(2 * t * rate, 1)[0]
-        return AddedNoise(Diagonal({driven[0]: _root(variance)}), names, True)
+        return AddedNoise(Diagonal({driven[0]: root(variance)}), names, True)
     if len(driven) == 1 and isinstance(linear, Matrix) and linear.couples == "fields":
         unit = np.asarray([name == driven[0] for name in names], linear.entries.real.dtype)
         initial = jnp.outer(unit, unit).reshape(*2 * [len(names)], *[1] * dimensions) * density
@@ -201,8 +202,3 @@ def _factor(covariance: Array) -> Array:
 
 def _adjoint(matrices: Array) -> Array:
     return jnp.conj(jnp.swapaxes(matrices, 0, 1))
-
-
-def _root(square: Array) -> Array:
-    """√ of a number that may be zero, where the derivative is 0."""
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
