@@ -168,4 +168,5 @@ def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
 
 def _summed(density: Array, grid: Grid) -> Array:
     """Sum over components, times the weight of each stored mode."""
-    return density.reshape(-1, *grid.spectral_shape).sum(axis=0) * grid.mode_weights()
+    # component by component, as `mode_sums.product`
+    return sum(density.reshape(-1, *grid.spectral_shape)) * grid.mode_weights()

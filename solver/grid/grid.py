@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from typing import Any
 
@@ -294,7 +294,7 @@ class Grid:
 
     def k_squared(self) -> Array:
         """|k|² on every stored mode [1/length²]; zero in the padding. Inside jit it is fused, never stored."""
-        return self.on_modes(lambda: sum(k * k for k in map(jnp.asarray, self.wavenumbers())))
+        return _run(_program(self, _k_squared))
 
     def in_band(self, low: ArrayLike, high: ArrayLike) -> Array:
         """True if low ≤ |k| ≤ high [1/length] for every stored mode; the padding counts as |k| = 0.
@@ -308,12 +308,7 @@ class Grid:
 
     def inverse_k_squared(self) -> Array:
         """1/|k|², and 0 where k = 0 [length²]."""
-
-        def fill() -> Array:
-            k2 = sum(k * k for k in map(jnp.asarray, self.wavenumbers()))
-            return jnp.where(k2 == 0, 0, 1 / jnp.where(k2 == 0, 1, k2))
-
-        return self.on_modes(fill)
+        return _run(_program(self, _inverse_k_squared))
 
     def mode_weights(self) -> np.ndarray:
         """Weight of each stored mode in a sum over all k: 2 if −k is not stored, 1 if it is, 0 in the padding.
@@ -362,9 +357,7 @@ class Grid:
 
     def on_modes(self, fill: Callable[[], Array]) -> Array:
         """Evaluate `fill()`, an expression in wavenumbers, under jit: each device computes only its own modes."""
-        program = jax.jit(lambda: jnp.broadcast_to(fill(), self.spectral_shape), out_shardings=self.spectral_sharding())
-        with no_ambient_mesh():
-            return program()
+        return _run(_on_modes(self, fill))
 
     def _need_periodic(self, what: str) -> None:
         if self.walls:
@@ -400,6 +393,32 @@ class AlongWalls(Grid):
     @cached_property
     def layout(self) -> Layout:
         return Layout(self.shape, self.dealias, self.real, *mesh_parts(self.mesh), many_lines=True)
+
+
+def _run(program: Callable[[], Array]) -> Array:
+    with no_ambient_mesh():
+        return program()
+
+
+def _on_modes(grid: Grid, fill: Callable[[], Array]) -> Callable[[], Array]:
+    spread = lambda: jnp.broadcast_to(fill(), grid.spectral_shape)  # noqa: E731
+    return jax.jit(spread, out_shardings=grid.spectral_sharding())
+
+
+@lru_cache(maxsize=256)
+def _program(grid: Grid, fill: Callable[[Grid], Array]) -> Callable[[], Array]:
+    """`_on_modes` of a function of the grid, traced once: |k|² stands in a program many times."""
+    return _on_modes(grid, lambda: fill(grid))
+
+
+def _k_squared(grid: Grid) -> Array:
+    squares: Array = sum(k * k for k in map(jnp.asarray, grid.wavenumbers()))  # type: ignore[assignment]
+    return squares
+
+
+def _inverse_k_squared(grid: Grid) -> Array:
+    k2 = _k_squared(grid)
+    return jnp.where(k2 == 0, 0, 1 / jnp.where(k2 == 0, 1, k2))
 
 
 def _grid_on_these_devices(cls: type[Grid], described: dict[str, Any], mesh: tuple[Any, ...]) -> Grid:

@@ -94,10 +94,9 @@ def _values(start: RandomPhase, on: Static, wanted: Array, key: Array) -> Array:
     u_hat = random_modes(key, grid, component_count(field, grid))
     u_hat = project_solenoidal(u_hat, grid) if field.solenoidal else u_hat
     spectrum = shell_spectrum(u_hat * counts, grid)
-    gain = jnp.sqrt(jnp.where(spectrum > 0, wanted / jnp.where(spectrum > 0, spectrum, 1), 0)).at[0].set(0)
-    u_hat = u_hat * gain[shell_index(grid)]
-    total = jnp.sum(shell_spectrum(u_hat * counts, grid))
-    return Transform(grid).inverse(u_hat * jnp.sqrt(start.energy / total))
+    wanted = jnp.where(spectrum > 0, wanted, 0).at[0].set(0)
+    gain = jnp.sqrt(start.energy / jnp.sum(wanted) * wanted / jnp.where(spectrum > 0, spectrum, 1))
+    return Transform(grid).inverse(u_hat * gain[shell_index(grid)])
 
 
 def _share(wanted: np.ndarray | Array, grid: Grid, peak: ArrayLike, slope: ArrayLike) -> float:

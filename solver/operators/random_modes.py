@@ -57,9 +57,8 @@ def _drawer(grid: Grid, components: int) -> Callable[[Array], Array]:
 def _drawn(words: Array, grid: Grid, components: int) -> Array:
     """The coefficients, by Box and Muller's formula: √(−ln u) exp(2πi v)."""
     numbers, mirrored, alone = _representatives(grid)
-    shape = (components, *grid.spectral_shape)
-    leading, last = _bits(words, numbers, shape)
-    u, v = (_between_0_and_1(*pair, grid) for pair in zip(leading, last, strict=True))
+    pairs = _bits(words, numbers, (components, *grid.spectral_shape))
+    u, v = (_between_0_and_1(leading, last, grid) for leading, last in pairs)
     modulus, angle = jnp.sqrt(-jnp.log(u)), 2 * math.pi * v
     real, imaginary = modulus * jnp.cos(angle), modulus * jnp.sin(angle)
     real = jnp.where(alone, math.sqrt(2) * real, real)
@@ -87,13 +86,19 @@ def _representatives(grid: Grid) -> tuple[list[Array], Array, Array]:
     return [*named, numbers[-1]], mirrored, both_stored & (sign == 0)
 
 
-def _bits(words: Array, numbers: list[Array], shape: tuple[int, ...]) -> list[tuple[Array, Array]]:
-    """Two pairs of 32 random bits for each mode and component: the leading bits of two numbers, and their last ones."""
+def _bits(words: Array, numbers: list[Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Random bits of two numbers for each component and mode: 32 leading ones and 32 last ones, `(2, *shape)`."""
     x, y, z = [*numbers, jnp.asarray(0), jnp.asarray(0)][:3]
     component = jnp.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
-    key = threefry((words[0], words[1]), x, y)
-    key = threefry(key, z, component)
-    return [threefry(key, jnp.full(shape, i), jnp.asarray(0)) for i in (0, 1)]
+
+    def drawn(given: tuple[Array, Array]) -> tuple[Array, Array]:
+        words, number = given
+        key = threefry((words[0], words[1]), x, y)
+        return threefry(threefry(key, z, component), number, jnp.uint32(0))
+
+    # XLA stores what a loop makes; without one it would draw each number again wherever it is read. The words are
+    # given twice, or what both rounds share would be taken out of the loop in several arrays
+    return jax.lax.map(drawn, (jnp.stack([words, words]), jnp.arange(2)))
 
 
 def _between_0_and_1(leading: Array, last: Array, grid: Grid) -> Array:

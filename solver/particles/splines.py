@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -39,6 +39,7 @@ MANY = 20_000  # particles, from which on a fast sum is worth the time to compil
 UNROLL, UNROLL_FEW = 16, 2  # terms of the sum in one turn of its loop, of many particles and of few
 
 
+@partial(jax.jit, static_argnames="order")  # traced once for each shape
 def spline_weights(f: Float[Array, " n"], order: int) -> Float[Array, "m n"]:
     """B_m at the m points around each position.
 
