@@ -233,6 +233,11 @@ class AnyEquation(eqx.Module):
             The fields, and the shares of their mean squares that are not kept (`start_changes.shares_removed`).
         """
 
+    def unresolved(self) -> Shares:
+        """Shares of the mean square of what its parameters give at the points that lie beyond the modes, by the field
+        that it acts on; nothing by default. Products with these parts are not free of aliases."""
+        return {}
+
     def from_physical(self, u: Fields) -> Fields:
         """Fields as a state holds them, from values at the points `(component, x, y, z)` by name."""
         return self.start_from(u)[0]

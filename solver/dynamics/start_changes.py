@@ -65,11 +65,13 @@ def in_words(shares: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, Space
         "beyond": initial + "lies beyond {} and is dropped",
         "solenoidal": initial + "is divergent and is projected away",
         "zero_mean": initial + "is its mean{}, which this field cannot have and which is removed",
+        "topography": "topography below {}: {:.3g} % of its mean square lies beyond {}, where its products with the "
+        "flow are not exact: more points are needed, or a smoother one, periodic in this box",
         "along_walls": "walls.{}: {:.3g} % of the mean square of a condition along the wall, or of its rate of change, "
         "lies beyond the modes and is dropped: more points are needed, or a smoother condition",
     }
     along = lambda axis: f" along {axis}" if isinstance(axis, str) else ""  # noqa: E731
-    of = lambda what, space: space.limit if what == "beyond" else along(space.field.zero_mean)  # noqa: E731
+    of = lambda what, space: space.limit if what in ("beyond", "topography") else along(space.field.zero_mean)  # noqa: E731
     return [
         texts[what].format(name, 100 * float(share), of(what, spaces[name]))
         for name, parts in shares.items()

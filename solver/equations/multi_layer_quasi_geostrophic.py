@@ -13,7 +13,8 @@ from jax.typing import ArrayLike
 
 from solver.dynamics.checks import need, require
 from solver.dynamics.equation import Equation
-from solver.equations.topography import checked_topography, topography_in_text
+from solver.dynamics.start_changes import Shares
+from solver.equations.topography import checked_topography, topography_in_text, unresolved_topography
 from solver.spaces.field import Field, MoreFields
 from solver.written import Text
 from solver.written.text import AS_WRITTEN
@@ -59,7 +60,7 @@ class MultiLayerQuasiGeostrophic(Equation):
         hyper_order: p, one or more, static.
         topography: η = f b/H_N of the height b of the bottom [1/time], an expression of x and y such as
             `"0.5*cos(2*x)*cos(y)"`, in Python also values at the points; none if None. It must be periodic, and the
-            grid must resolve it.
+            grid must resolve it: a start warns of the share that lies beyond the modes.
 
     Source: Vallis, Atmospheric and Oceanic Fluid Dynamics (2017), sections 5.3.2 and 5.6; Flierl, Dyn. Atmos. Oceans 2
     (1978) 341 (vertical modes).
@@ -106,6 +107,9 @@ class MultiLayerQuasiGeostrophic(Equation):
     def text(self) -> Text:  # type: ignore[override]
         """The equations of so many layers."""
         return _text(self.layers, self.surface_gravity is not None, tuple(topography_in_text(self.topography).items()))
+
+    def unresolved(self) -> Shares:
+        return {self.layers[-1]: unresolved_topography(self.topography, self.grid)}
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jaxtyping import Array
 
+from solver.diagnostics import mean_square
+from solver.dynamics.at_points import AtPoints
+from solver.fft import Transform
+from solver.grid import Grid
+from solver.mesh import placed
 from solver.written import WrittenError
 from solver.written.parse import read_expression
 from solver.written.tree import Call, Node
@@ -44,6 +51,23 @@ def topography_in_text(topography: Any) -> dict[str, Any]:
     if isinstance(topography, Expression):
         return {"define": (("topography", topography.text),)}
     return {"at_points": ("topography",)}
+
+
+def unresolved_topography(topography: Any, grid: Grid) -> dict[str, Array]:
+    """Share of the mean square of a topography that lies beyond the modes of the grid, if there is a topography.
+
+    A product with these modes depends on the form in which it is written. Communication: a transform, all-reduces.
+    """
+    if topography is None:
+        return {}
+    if isinstance(topography, Expression):
+        places = dict(zip("xy", grid.coordinates(), strict=True))
+        (values,) = AtPoints((read_expression(topography.text),), ()).made({}, {}, places, grid.physical_shape)
+    else:
+        values = jnp.broadcast_to(jnp.asarray(topography, grid.dtype), grid.physical_shape)
+    values = placed(values.astype(grid.dtype), grid.physical_sharding())
+    points, modes = jnp.mean(values**2), mean_square(Transform(grid).forward(values), grid)
+    return {"topography": jnp.clip(1 - modes / jnp.where(points > 0, points, 1), 0, 1) * (points > 0)}
 
 
 def _others(expression: str) -> set[str]:

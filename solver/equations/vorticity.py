@@ -10,8 +10,9 @@ from jax.typing import ArrayLike
 
 from solver.dynamics.checks import need, require_shape
 from solver.dynamics.equation import Equation
+from solver.dynamics.start_changes import Shares
 from solver.equations.mean_field import Vector
-from solver.equations.topography import checked_topography, topography_in_text
+from solver.equations.topography import checked_topography, topography_in_text, unresolved_topography
 from solver.spaces.field import Field
 from solver.written import Text
 
@@ -49,7 +50,8 @@ class Vorticity(Equation):
         mean_velocity: U and V [length/time]; none if None.
         deformation_radius: L_d > 0 [length]; infinite if None.
         topography: η [1/time], an expression of x and y such as `"0.5*cos(2*x)*cos(y)"`, in Python also values at the
-            points; none if None. It must be periodic, and the grid must resolve it.
+            points; none if None. It must be periodic, and the grid must resolve it: a start warns of the share that
+            lies beyond the modes.
 
     Source: Basdevant, J. Comput. Phys. 50 (1983) 209 (fewer transforms); Vallis, Atmospheric and Oceanic Fluid Dynamics
     (2017), chapters 5, 6 and 12; Bretherton & Haidvogel, J. Fluid Mech. 78 (1976) 129 (topography).
@@ -81,6 +83,9 @@ class Vorticity(Equation):
         """The equation with its mean flow, radius of deformation and topography, where they are given."""
         topography = tuple(topography_in_text(self.topography).items())
         return _text(self.mean_velocity is not None, self.deformation_radius is not None, topography)
+
+    def unresolved(self) -> Shares:
+        return {"vorticity": unresolved_topography(self.topography, self.grid)}
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:

@@ -16,7 +16,7 @@ from fuzz.acting import SIGNED, forcings, obstacles, particles
 from fuzz.layers import walled_files
 from fuzz.outputs import outputs
 from fuzz.running import RANDOM, disturbance
-from fuzz.starts import reach, starts
+from fuzz.starts import reach, sides, starts
 from fuzz.turns import COUPLED, EXACT, Turn
 
 ONE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}
@@ -130,7 +130,7 @@ def further_parts(draw: Any, name: str, dimensions: int) -> dict[str, Any]:
     return section
 
 
-HILLS = ["0.5*cos(2*pi*x/9)", "exp(-(x - 1)**2)*sin(y)", "0.3"]
+HILLS = ["0.5*cos(2*pi*x/9)", "sin(2*pi*x/9)*sin(2*pi*y/9)", "0.3"]  # with the box's lengths in the place of 9
 
 
 @st.composite
@@ -337,6 +337,9 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     grid = draw(grids(dimensions, section["name"], rule))
     if turn.forcing == "abc":
         grid["lengths"] = "2 pi"
+    if section.get("topography"):  # which the grid is to resolve
+        for axis, length in zip("xy", sides(grid), strict=True):
+            section["topography"] = section["topography"].replace(f"{axis}/9", f"{axis}/{length!r}")
     forced = draw(forcings(fields, grid, turn.forcing))
     names = {force["name"] for force in forced.values()}
     stepper = draw(st.sampled_from(EXACT_IN_L)) if "white-noise" in names else turn.stepper

@@ -380,7 +380,7 @@ class Walled(System):
 
     def nonlinear(self, fields, t):
         self.at(t)
-        found = -self.motion
+        found = self.nothing - self.motion
         for i, (part, value) in enumerate(zip(self.names, self.change(fields, t), strict=True)):
             vanish = self.tests[part.partition(".")[0]].vanish_at
             found[i] += value.rest().tested(vanish) + np.where(self.box.mean_mode, value.number, 0)

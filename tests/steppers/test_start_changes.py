@@ -49,6 +49,33 @@ def test_share_of_the_divergent_part(make_grid):
     assert percent(text) == pytest.approx(10)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("hill", "share"),
+    [
+        pytest.param("0.5*cos(2*x)*cos(y)", 0, marks=pytest.mark.thorough),
+        ("cos(x) + 3*cos(14*y)", 90),
+        pytest.param("0.3", 0, marks=pytest.mark.thorough),
+        pytest.param("0*x", 0, marks=pytest.mark.thorough),
+    ],
+)
+def test_topography_that_the_grid_does_not_resolve(make_grid, hill, share):
+    """cos(14 y) lies beyond the ten modes of 32 points."""
+    grid, rest = make_grid((N, N), 2), jnp.zeros((N, N))
+    layered = sw.equations.MultiLayerQuasiGeostrophic(grid, ("a", "b"), (0.5, 0.5), (0.2,), topography=hill)
+    for equation, values, below in (
+        (sw.equations.Vorticity(grid, 0.02, topography=hill), rest, "vorticity"),
+        (layered, {"a": rest, "b": rest}, "b"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", sw.ChangedStart)
+            sw.initial_state(equation, sw.steppers.IFRK4(), values)
+        lines = [str(warning.message) for warning in caught]
+        assert [line.partition(" of its mean square")[0] for line in lines] == (
+            [f"topography below {below}: {share} %"] if share else []
+        )
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_nothing_is_said_of_a_start_that_is_kept(make_grid, precision):
     grid = make_grid((N, N), 2, precision=precision)
