@@ -407,7 +407,7 @@ def _on_modes(grid: Grid, fill: Callable[[], Array]) -> Callable[[], Array]:
 
 @lru_cache(maxsize=256)
 def _program(grid: Grid, fill: Callable[[Grid], Array]) -> Callable[[], Array]:
-    """`_on_modes` of a function of the grid, traced once: |k|² stands in a program many times."""
+    """`_on_modes` of a function of the grid, traced once: programs hold |k|² many times."""
     return _on_modes(grid, lambda: fill(grid))
 
 

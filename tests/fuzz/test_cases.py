@@ -139,10 +139,13 @@ CASES = {
     }, "same bits"),
 }  # fmt: skip
 
+# tests of particles see it, too
+THOROUGH = {"accelerations at particles under a force that follows the flow"}
+
 
 @pytest.mark.every_case
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(n, marks=[pytest.mark.thorough] * (n in THOROUGH)) for n in CASES])
 def test_what_invention_found(case, tmp_path):
     trial, table, result = CASES[case]
     assert TRIALS[trial](table, tmp_path) == result

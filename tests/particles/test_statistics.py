@@ -119,10 +119,11 @@ def test_densities_and_counts_are_those_of_the_recorded_particles(written, name)
     np.testing.assert_allclose(mean[1], counts[f"{name}_count"][3:5].mean("t"), rtol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
-    [pytest.param(5, marks=pytest.mark.thorough), 8, pytest.param(10, marks=pytest.mark.thorough)],
+    [5, 8, 10],
     ids=["within a window", "where one ends", "where a state entered"],
 )
 def test_a_run_that_continues_has_the_bits_of_the_undisturbed_one(written, tmp_path, step):

@@ -50,11 +50,16 @@ AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
 
 NAMES = sorted({*library.TABLE, *library.BUILT, *runs.SPLIT, *GIVEN} - BETWEEN_WALLS)
+# others have their terms, too
+THOROUGH = {
+    "modified-korteweg-de-vries", "nonlinear-schroedinger split", "two-layer-quasi-geostrophic", "fisher-kpp",
+    "brusselator", "vorticity", "swift-hohenberg",
+}  # fmt: skip
 
 
 @pytest.mark.every_case
 @pytest.mark.slow
-@pytest.mark.parametrize("case", NAMES)
+@pytest.mark.parametrize("case", [pytest.param(n, marks=[pytest.mark.thorough] * (n in THOROUGH)) for n in NAMES])
 def test_fields_and_columns_are_those_of_the_second_program(case, make_grid):
     name, given = case.partition(" ")[0], GIVEN.get(case, {})
     is_split = case.endswith(" split") or name in runs.SPLIT

@@ -94,7 +94,11 @@ def assembled(table, tmp_path):
     return Assembly(config, device_meshes(config)[0])
 
 
-THOROUGH = ("rayleigh-benard", "boussinesq", "keller-segel, slopes")  # other rows have their terms and conditions, too
+# other rows have their terms and conditions, too
+THOROUGH = (
+    "rayleigh-benard", "boussinesq", "oldroyd-b", "fisher-kpp", "brusselator", "keller-segel, slopes",
+    "keller-segel, one mixture",
+)  # fmt: skip
 
 
 @pytest.mark.every_case
