@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.polynomial import polynomial
-from numpy.polynomial.legendre import poly2leg
-from scipy.linalg import solve_triangular
 
 from solver.walls.legendre import antiderivative, derivative
 
 FREE = {  # polynomials in ζ of w, besides those with w = w' = 0 at both walls
     (True, True): [],
-    (True, False): [polynomial.polymul([1, -1], [1, 2, 1])],
-    (False, True): [polynomial.polymul([1, 1], [1, -2, 1])],
+    (True, False): [np.array([1, 1, -1, -1])],  # (1 − ζ)(1 + ζ)²
+    (False, True): [np.array([1, -1, -1, 1])],
     (False, False): [np.array([1, 0, -1]), np.array([0, 1, 0, -1])],
 }
 
@@ -128,6 +125,8 @@ def _conditions(lower: tuple[float, float], upper: tuple[float, float]) -> tuple
 @cache
 def _basis(count: int, rigid: tuple[bool, bool]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """w, w' and w'' of the basis as Legendre coefficients `(polynomial, column)`; w'' is orthonormal."""
+    from numpy.polynomial.legendre import poly2leg  # both take long to import, and a periodic box needs neither
+
     slope = derivative(count)
     twice = antiderivative(count + 2)
     w = (twice @ twice)[:count, 2 : count - 2]
@@ -180,6 +179,8 @@ def stokes_modes(
     Returns:
         For each part q² `(mode,)`, and Z `(polynomial of the part, mode)`: ⟨Z² + (κ∫Z)²⟩ = 1.
     """
+    from scipy.linalg import solve_triangular
+
     w, first, second = _basis(count, rigid)
     found = []
     for rows, columns in parts_by_symmetry(count, rigid):
