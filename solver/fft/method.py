@@ -66,7 +66,7 @@ class Method:
 
     def most_fields(self, layout: Layout, gpu: bool) -> int | None:
         """Most fields that share an exchange of a transform; None for a whole batch. `gpu`: on GPUs."""
-        if layout.many_lines:  # which devices share
+        if layout.many_lines or (layout.devices == 1 and not gpu):  # devices share the lines; nothing is exchanged
             return None
         if self.fields == "auto":
             return 1 if gpu and not has_few_points(layout) else None

@@ -12,9 +12,9 @@ from solver.fft.plain import PairedArrays
 
 @pytest.mark.parametrize("shape", [(9, 8), (10,)])
 def test_pairs_are_the_two_fields(make_grid, shape):
-    """With parts that no real field has among the coefficients, which both drop; and in a batch."""
+    """With parts that no real field has among the coefficients, which both drop; in a batch; not cut by `fields`."""
     grid = make_grid(shape, 1)
-    one, pairs, draw = Transform(grid), Transform(grid, Method(pairs=True)), np.random.default_rng(0).normal
+    one, pairs, draw = Transform(grid), Transform(grid, Method(pairs=True, fields=1)), np.random.default_rng(0).normal
     u = jnp.asarray(draw(size=(3, 2, *shape)))
     np.testing.assert_allclose(jax.vmap(pairs.forward)(u), one.forward(u), atol=1e-15)
     sizes = (2, 3, 2, *grid.spectral_shape)
