@@ -14,7 +14,7 @@ from solver.diagnostics.points import at_places
 from solver.fft import resample
 from solver.grid import Fourier, Grid, Storage
 from solver.operators import curl, gradient, hermitian, project_solenoidal, random_modes
-from solver.spaces.space import SOLENOIDAL, Space
+from solver.spaces.space import SOLENOIDAL, Space, tail_of
 
 TAIL = 0.1  # fraction of the shells up to k_max that form the tail
 MIN_SHELLS = 6  # including that of the mean; with fewer there is no tail
@@ -93,15 +93,15 @@ class FourierSpace(Space):
     def tail(self, u_hat: Array) -> Array:
         """Mean energy of the last tenth of the shells up to k_max over the energy of the largest shell.
 
-        It uses the spectrum ½|û|² without the mean, and is 0 for a uniform field, or if the grid has too few shells.
+        It uses the spectrum ½|û|² without the mean. It is 0 if there are but rounding errors of the mean, or if the grid
+        has too few shells.
         """
         grid = self.fourier
         shells = int(np.sum(shell_wavenumbers(grid) <= grid.k_max * (1 + 1e-9)))
         if shells < MIN_SHELLS:
             return jnp.zeros(())
-        energy = shell_spectrum(u_hat, grid)[1:shells]
-        largest = jnp.max(energy)
-        return jnp.mean(energy[-max(1, round(TAIL * shells)) :]) / jnp.where(largest > 0, largest, 1)
+        mean, energy = jnp.split(shell_spectrum(u_hat, grid)[:shells], [1])
+        return tail_of(energy, max(1, round(TAIL * shells)), mean[0])
 
     def at_places(self, u_hat: Array, places: Sequence[Sequence[float]]) -> Array:
         return at_places(u_hat, places, self.fourier)

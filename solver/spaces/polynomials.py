@@ -20,7 +20,7 @@ from solver.diagnostics.points import at_places
 from solver.fft import Transform, resample
 from solver.grid import Fourier, Grid, Storage
 from solver.operators import random_modes
-from solver.spaces.space import Space
+from solver.spaces.space import Space, tail_of
 from solver.walls import legendre
 
 TAIL = 0.1  # fraction of the modes along each axis that forms the tail
@@ -449,8 +449,7 @@ class PolynomialSpace(Space):
             return jnp.zeros((), self.grid.dtype)
         line = jnp.sum(square, axis=tuple(i for i in range(square.ndim) if i != axis))[: len(numbers)]
         by_number = jnp.zeros(count, line.dtype).at[numbers].add(line)
-        largest = jnp.max(by_number[1:])
-        return jnp.mean(by_number[-max(1, math.ceil(TAIL * count)) :]) / jnp.where(largest > 0, largest, 1)
+        return tail_of(by_number[1:], max(1, math.ceil(TAIL * count)), by_number[0])
 
 
 class FieldBetweenWalls(PolynomialSpace):

@@ -22,6 +22,7 @@ from solver.spaces.field import Field
 
 SOLENOIDAL, ZERO_MEAN = "solenoidal", "zero_mean"  # what a field may declare; see `Space.as_declared`
 FOURIER, EVEN_POINTS = "Fourier modes of a periodic box", "points that count alike"  # what a space may offer
+ROUNDING = 1e3  # machine epsilons of a mean, which shells of rounding errors alone do not reach
 
 
 class NotInSpace(ValueError):
@@ -371,3 +372,10 @@ def refuse_lacking(spaces: Iterable[Space], needs: Sequence[str], who: str) -> N
         for need in needs:
             if need not in space.offers:
                 raise ValueError(f"{who}: field {space.name} is of {space}; {need} are needed")
+
+
+def tail_of(energy: Array, count: int, mean: Array) -> Array:
+    """Mean energy of the last `count` shells over the largest one's; 0 if all are rounding errors of the mean's."""
+    largest, rounding = jnp.max(energy), ROUNDING * float(jnp.finfo(energy.dtype).eps)
+    share = jnp.mean(energy[-count:]) / jnp.where(largest > 0, largest, 1)
+    return jnp.where(largest > rounding**2 * mean, share, 0)

@@ -32,6 +32,9 @@ def test_noise_that_decays_is_no_lack_of_points(make_grid):
     assert not unresolved({"velocity": 0.2}, {"velocity": 0.9}, grid)
     assert not unresolved({"velocity": 0.2}, {"velocity": 0.001}, grid)  # seen in one row alone
     assert unresolved({"velocity": 0.2}, {"velocity": 0.21}, grid)
+    for size, tail in ((1e-15, 0), (1e-9, 1)):  # rounding errors of a mean, and a disturbance that begins to grow
+        disturbed = equation.transform.forward(1 + size * jnp.eye(32)[:1])
+        assert float(tails(equation, {"velocity": disturbed})["velocity"]) == pytest.approx(tail, rel=1e-4)
     shock = sw.sample(lambda x: -jnp.tanh(4 * jnp.sin(x)), grid)
     assert float(tails(equation, {"velocity": equation.transform.forward(shock[None])})["velocity"]) < 0.01
 
