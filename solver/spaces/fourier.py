@@ -93,8 +93,8 @@ class FourierSpace(Space):
     def tail(self, u_hat: Array) -> Array:
         """Mean energy of the last tenth of the shells up to k_max over the energy of the largest shell.
 
-        It uses the spectrum ½|û|² without the mean. It is 0 if there are but rounding errors of the mean, or if the grid
-        has too few shells.
+        It uses the spectrum ½|û|² without the mean. It is 0 if there are but rounding errors of the mean, or if the
+        grid has too few shells.
         """
         grid = self.fourier
         shells = int(np.sum(shell_wavenumbers(grid) <= grid.k_max * (1 + 1e-9)))
