@@ -57,7 +57,7 @@ def draw_band(
     if axis.get_yscale() == "log":
         bottom, top = axis.get_ylim()
         axis.fill_between(x, np.maximum(lower, bottom), np.maximum(upper, bottom), alpha=ALPHA, lw=0, color=colour)
-        axis.set_ylim(bottom, max(top, 1.2 * float(np.nanmax(upper))))
+        axis.set_ylim(bottom, max(top, 1.2 * float(np.nanmax(upper, initial=0))))
     else:
         axis.fill_between(x, lower, upper, alpha=ALPHA, lw=0, color=colour)
 

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -536,6 +537,15 @@ def test_spectra_of_two_fields_on_two_axes_have_one_kind_of_scale(tmp_path):
     figure = records_figure(Recorded.read(file), View())
     assert titles(figure) == ["buoyancy, t = 2", "velocity, t = 2"]
     assert [type(axis.collections[0].norm).__name__ for axis in figure.axes[:2]] == ["LogNorm"] * 2
+
+
+def test_a_mean_spectrum_of_the_mean_alone_is_drawn(tmp_path):
+    """Nothing of a uniform field shows on an axis of log k, where its mean over windows has no band either."""
+    columns = {"height": (("k",), "")}
+    file = record(tmp_path, "spectra", {"k": (np.arange(4.0), "1/length")}, columns, lambda name, t: np.eye(4)[0])
+    recorded = Recorded.read(file)
+    windows = replace(recorded, spread=recorded.values, since=recorded.t - 1)
+    assert titles(records_figure(windows, View()))
 
 
 def test_a_cross_spectrum_is_titled_by_what_it_is_and_quadrature_comes_last(tmp_path):
