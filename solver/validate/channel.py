@@ -29,12 +29,12 @@ ORSZAG = "Orszag, J. Fluid Mech. 50 (1971) 689"
 class Channel(Case):
     """Poiseuille flow from rest, and its growing wave at Re = 10⁴, α = 1: growth α c_i and frequency α c_r.
 
-    In full also turbulence at Re_τ = 180, which takes an hour or two on two cores.
+    In full also turbulence at Re_τ = 180, which takes half an hour to two hours on two cores.
     """
 
     name: ClassVar[str] = "channel"
     about: ClassVar[str] = "Poiseuille flow, the wave that grows on it at Re = 10000, and turbulence at Re_tau = 180"
-    takes: ClassVar[str] = "an hour or two on two cores; with --output it may be stopped and resumed"
+    takes: ClassVar[str] = "half an hour to two hours on two cores; with --output it may be stopped and resumed"
 
     def run(self) -> list[Finding]:
         if self.quick:
