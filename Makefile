@@ -28,7 +28,7 @@ demo: .venv/demo
 	@echo "figures are in output/taylor-green/figures, fields in output/taylor-green/snapshots"
 
 # other programs that benchmarks/ compares with; needs FFTW, its MPI library and an MPI compiler
-peers: .peers/ready
+peers: .peers/ready .peers/dedalus
 
 .peers/ready:
 	test -x .peers/bin/python || $(PYTHON) -m venv .peers
@@ -36,6 +36,11 @@ peers: .peers/ready
 	.peers/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation mpi4py-fft
 	.peers/bin/python -m pip install --quiet --disable-pip-version-check pyfftw scipy exponax fluidsim fluidfft \
 	    fluidfft-fftw fluidfft-mpi_with_fftw fluidfft-fftwmpi
+	touch $@
+
+# its extensions need mpi.h, which the MPI compiler finds, and FFTW: FFTW_PATH where it is not in /usr or /usr/local
+.peers/dedalus: | .peers/ready
+	CC=$${MPICC:-mpicc} .peers/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation dedalus
 	touch $@
 
 # Open MPI and MPICH for the tests of mpiexec, each in a folder of its own since both bring a bin/mpiexec

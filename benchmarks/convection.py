@@ -1,20 +1,18 @@
-"""Time to an error in convection, beside Dedalus: python benchmarks/convection.py --peer "mpiexec -n 2 PYTHON".
+"""Time to an error in convection, next to Dedalus: python benchmarks/convection.py.
 
 A vertical plane, 2 × 1, from one smooth start to t = `end`. Compared are ⟨wT⟩ and ½⟨u²⟩ there with a run of short steps
-of our own on the same modes. Programs run in turn, a process each; times are of the steps alone.
+of our own on the same modes. Programs run in turn, a process each; times are of the steps alone. Dedalus runs on two
+MPI ranks of the Python in `.peers`, where `make peers` installs it; SLABWAVE_PEERS names another one.
 """
 
 import argparse
 import json
-import os
-import shlex
-import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
 
-PEER = Path(__file__).parent / "peers" / "convection_dedalus.py"
+from harness import Program, alternate, machine, two_ranks
+
+SCHEMES = {"RK222": (0.01, 0.005, 0.0025), "RK443": (0.02, 0.01, 0.005), "SBDF2": (0.005, 0.0025)}
 
 
 def ours(nx, nz, rayleigh, dt, end, stepper):
@@ -47,16 +45,24 @@ def ours(nx, nz, rayleigh, dt, end, stepper):
     return {"seconds": took, "steps": steps, "flux": float(flux), "energy": float(energy)}
 
 
-def told(command):
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def programs_of(given):
+    """A run of ours with short steps, then those that are compared."""
+    nx, nz = given.shape
+    physics = lambda dt: [f"{given.rayleigh:g}", f"{dt:g}", f"{given.end:g}"]  # noqa: E731
+    points = [str(3 * nx // 2), str(3 * nz // 2 - 1)]
+    here = lambda dt: [sys.executable, __file__, "--ours", *points, *physics(dt), "krogstad4"]  # noqa: E731
+    peer = [*two_ranks("convection_dedalus.py"), str(nx), str(nz)]
+    compared = [Program(f"slabwave, krogstad4, dt = {dt:g}", here(dt)) for dt in (0.04, 0.02, 0.01)]
+    for scheme, steps in SCHEMES.items():
+        for dt in steps:
+            command = [*peer, *physics(dt), scheme]
+            compared.append(Program(f"Dedalus, {scheme}, dt = {dt:g}", command, needs=("dedalus",)))
+    return Program("slabwave, krogstad4, dt = 0.0025", here(0.0025)), compared
 
 
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--ours", nargs=6, help="nx nz rayleigh dt end stepper, of this process")
-    arguments.add_argument("--peer", default="mpiexec -n 2 .peers/bin/python")
     arguments.add_argument("--rayleigh", type=float, default=1e6)
     arguments.add_argument("--end", type=float, default=4.0)
     arguments.add_argument("--shape", type=int, nargs=2, default=(256, 64), help="modes")
@@ -66,40 +72,28 @@ def main():
         nx, nz, rayleigh, dt, end, stepper = given.ours
         print(json.dumps(ours(int(nx), int(nz), float(rayleigh), float(dt), float(end), stepper)))
         return
-    nx, nz = given.shape
-    common = [f"{given.rayleigh:g}"]
-    points = [str(3 * nx // 2), str(3 * nz // 2 - 1)]
-    mine = lambda dt, stepper: [  # noqa: E731
-        sys.executable, __file__, "--ours", *points, *common, f"{dt:g}", f"{given.end:g}", stepper
-    ]  # fmt: skip
-    theirs = lambda dt, scheme: [  # noqa: E731
-        *shlex.split(given.peer),
-        str(PEER),
-        str(nx),
-        str(nz),
-        *common,
-        f"{dt:g}",
-        f"{given.end:g}",
-        scheme,
-    ]
-    exact = told(mine(0.0025, "krogstad4"))
-    programs = {f"slabwave, krogstad4, dt = {dt:g}": mine(dt, "krogstad4") for dt in (0.04, 0.02, 0.01)}
-    schemes = {"RK222": (0.01, 0.005, 0.0025), "RK443": (0.02, 0.01, 0.005), "SBDF2": (0.005, 0.0025)}
-    for scheme, steps in schemes.items():
-        programs |= {f"Dedalus, {scheme}, dt = {dt:g}": theirs(dt, scheme) for dt in steps}
-    found = {name: [] for name in programs}
-    for number in range(given.rounds):
-        for name, command in list(programs.items())[:: 1 if number % 2 else -1]:
-            found[name].append(told(command))
+    short, compared = programs_of(given)
+    alternate([short], 1, [])
+    if short.missing:
+        raise SystemExit(short.missing)
+    alternate(compared, given.rounds, [])
+    print(f"{machine()}\n")
     print("| program | s, median (all) | ms a step | error of ⟨wT⟩ | error of ½⟨u²⟩ |\n|---|---|---|---|---|")
-    for name, rounds in found.items():
-        times = [one["seconds"] for one in rounds]
-        errors = [abs(rounds[0][key] / exact[key] - 1) for key in ("flux", "energy")]
-        median = statistics.median(times)
-        print(
-            f"| {name} | {median:.2f} ({min(times):.2f}–{max(times):.2f}) | {1e3 * median / rounds[0]['steps']:.2f} "
-            f"| {errors[0]:.1e} | {errors[1]:.1e} |"
-        )
+    for program in compared:
+        if program.times:
+            print(row(program, short.times[0]))
+    for missing in sorted({program.missing for program in compared} - {""}):
+        print(f"\nDedalus was left out: {missing}")
+
+
+def row(program, exact):
+    first = program.times[0]
+    errors = [abs(first[key] / exact[key] - 1) for key in ("flux", "energy")]
+    seconds = program.median("seconds")
+    return (
+        f"| {program.name} | {seconds:.2f} ({program.spread('seconds')}) | {1e3 * seconds / first['steps']:.2f} "
+        f"| {errors[0]:.1e} | {errors[1]:.1e} |"
+    )
 
 
 if __name__ == "__main__":

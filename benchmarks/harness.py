@@ -126,7 +126,7 @@ def machine() -> str:
 def _peer_versions() -> str:
     if not PEERS.exists():
         return ""
-    wanted = ["mpi4py-fft", "pyFFTW", "scipy", "fluidsim", "fluidfft", "exponax", "jax"]
+    wanted = ["mpi4py-fft", "pyFFTW", "scipy", "fluidsim", "fluidfft", "exponax", "jax", "dedalus"]
     code = (
         "from importlib.metadata import version, PackageNotFoundError as E\n"
         f"for n in {wanted!r}:\n  try: print(n, version(n))\n  except E: pass"

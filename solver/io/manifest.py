@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-FORMAT = 5
+FORMAT = 6
 NAME = re.compile(r"step-(\d{8,})")
 MANIFEST = "manifest.json"
 

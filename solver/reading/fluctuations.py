@@ -188,7 +188,7 @@ def boundary_layers(profiles: Any, vector: str = "velocity") -> Any:
     found = {}
     for name in scalars:
         slopes = at_walls(np.asarray(profiles[f"{name}{SLOPE}"]), z)
-        apart = np.abs(at_walls(made[name], z) - _at(made[name], z, np.array([0.5 * height]))[0])
+        apart = np.abs(at_walls(made[name], z) - at_heights(made[name], z, np.array([0.5 * height]))[0])
         found[f"{name}_slope_thickness"] = np.divide(apart, np.abs(slopes), out=np.full(2, np.nan), where=slopes != 0)
         found[f"{name}_rms_thickness"] = _largest(made[f"{name}_{name}"], z)[0]
     along = np.sum([made[f"{name}_{name}"] for name in u[:-1]], axis=0)
@@ -206,7 +206,7 @@ def _largest(profile: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray
     distance = np.linspace(0, 0.5 * _height(z), FINE)
     places, values_there = [], []
     for at in (distance, _height(z) - distance):
-        values_at = _at(profile, z, at)
+        values_at = at_heights(profile, z, at)
         i = int(np.clip(np.argmax(values_at), 1, FINE - 2))
         before, here, after = values_at[i - 1 : i + 2]
         bend = before - 2 * here + after
@@ -216,16 +216,16 @@ def _largest(profile: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.asarray(places), np.asarray(values_there)
 
 
-def _at(profile: np.ndarray, z: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Values at any places of the polynomial through a profile at Gauss–Legendre points."""
+def at_heights(profile: np.ndarray, z: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Values at any heights of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
     points, weights = gauss_points(len(z))
     coefficients = (np.asarray(profile) * weights) @ values(len(z), points)
-    return np.asarray(coefficients @ values(len(z), 2 * places / _height(z) - 1).T)
+    return np.asarray(coefficients @ values(len(z), 2 * heights / _height(z) - 1).T)
 
 
 def at_walls(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Values at the lower and the upper wall of the polynomial through a profile `(…, z)` at Gauss–Legendre points."""
-    return _at(profile, z, np.array([0.0, _height(z)]))
+    return at_heights(profile, z, np.array([0.0, _height(z)]))
 
 
 def derivative(profile: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ class _Made:
 
     def __init__(self, grid: Grid, rigid: tuple[bool, bool], keeps_mean: bool) -> None:
         assert grid.horizontal is not None
-        self.keeps_mean = keeps_mean
+        self.keeps_mean, self.dtype = keeps_mean, grid.dtype
         self.count, self.height, self.rigid = grid.layout.retained[-1], 0.5 * float(grid.lengths[-1]), rigid  # type: ignore[index]
         self.of_scalars = scalar_modes(self.count, *(VALUE if one else SLOPE for one in rigid))
         self.parts, self.dimensions = _Parts(self.count, rigid), grid.dimensions
@@ -111,7 +111,7 @@ class _Made:
 
     def _poloidal(self, part: int, rows: Any) -> np.ndarray:
         size = self.parts.sizes[part]
-        made = np.zeros((len(self.k[rows]), *self.half[1:], size, size))
+        made = np.zeros((len(self.k[rows]), *self.half[1:], size, size), self.dtype)
         for at, kappa in self._wavenumbers(rows):
             z = self._modes(kappa)[part][1]
             made[(*at, slice(None), slice(0, z.shape[1]))] = z
@@ -177,7 +177,7 @@ def _split(grid: Grid, shape: tuple[int, ...], lead: int, part: Callable[[Any], 
     spec = PartitionSpec(*[None] * lead, split_axes(grid.mesh)[0])
     with jax.ensure_compile_time_eval():
         return jax.make_array_from_callback(
-            shape, NamedSharding(grid.mesh, spec), lambda index: part(index[lead]).astype(grid.dtype)
+            shape, NamedSharding(grid.mesh, spec), lambda index: part(index[lead]).astype(grid.dtype, copy=False)
         )
 
 

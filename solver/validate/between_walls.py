@@ -1,4 +1,4 @@
-"""Flows between walls against theory: convection rolls, growing waves, and the largest growth of disturbances."""
+"""Flows between walls against theory: convection rolls, their onset, and the largest growth of disturbances."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from solver.dynamics.write import write
-from solver.equations import NavierStokes, RayleighBenard
-from solver.forcing.uniform import Uniform
+from solver.equations import RayleighBenard
 from solver.grid import Grid
 from solver.loop import integrate
 from solver.mesh import device_mesh
@@ -24,7 +23,6 @@ from solver.walls import NoSlip, Value
 
 ROLLS = "Newton's method on another discretisation; Clever & Busse, J. Fluid Mech. 65 (1974) 625, to some parts in 1000"
 GROWTH = "Butler & Farrell, Phys. Fluids A 4 (1992) 1637; Reddy & Henningson, J. Fluid Mech. 252 (1993) 209"
-ORSZAG = "Orszag, J. Fluid Mech. 50 (1971) 689"
 ROTATING = "Chandrasekhar (1961), chapter 3; the digits by Chebyshev collocation"
 
 
@@ -104,56 +102,6 @@ def _growth(profile: str, shear: str, wave: tuple[float, float], time: float, kn
         value, slope = gradient(u)
         growth, u = float(value), only_the_wave(slope / (2 * weights))
     return Finding(f"largest growth, {said}", growth, known, 5e-3 * known, GROWTH)
-
-
-@dataclass(frozen=True)
-class Channel(Case):
-    """Poiseuille flow from rest, and its growing wave at Re = 10⁴, α = 1: growth α c_i and frequency α c_r."""
-
-    name: ClassVar[str] = "channel"
-    about: ClassVar[str] = "Poiseuille flow, and the wave that grows on it at Re = 10000"
-
-    def run(self) -> list[Finding]:
-        return [_laminar(), *_growing_wave(64 if self.quick else 95, 400.0 if self.quick else 800.0)]
-
-
-def _laminar() -> Finding:
-    """u = 4 z (1 − z) of a force 8ν, after ten times the slowest decay."""
-    viscosity = 0.1
-    grid = Grid((4, 17), (1.0, 1.0), walls="y", mesh=device_mesh([0]))
-    force = Uniform((8 * viscosity, 0.0))
-    flow = NavierStokes(grid, viscosity, forcing=force, energy_budget=False)
-    rest = initial_state(flow, Krogstad4(), jnp.zeros((2, *grid.physical_shape), grid.dtype))
-    last = integrate(flow, Krogstad4(), rest, step=0.05, steps=round(30 / np.pi**2 / viscosity / 0.05))
-    z = grid.coordinates()[1]
-    error = jnp.max(jnp.abs(flow.to_physical(last.field)["velocity"][0] - 4 * z * (1 - z)))
-    return Finding("largest error of Poiseuille flow", float(error), 0.0, 1e-10, "exact")
-
-
-def _growing_wave(points: int, end: float) -> list[Finding]:
-    """Growth and frequency, once the other waves are gone."""
-    wave = write(
-        ["dt(u) = -(z*(2 - z))*dx(u) - (2 - 2*z)*u.z*ex - grad(p) + nu*lap(u)", "div(u) = 0"],
-        fields={"u": "vector"}, unknowns={"p": "scalar"}, energies={},
-    )  # fmt: skip
-    grid = Grid((4, 4, points), (2 * np.pi, 1.0, 2.0), walls="z", mesh=device_mesh([0]))
-    equation = wave(grid, nu=1e-4, walls={"u": NoSlip()})
-    x, _, z = grid.coordinates()
-    w = np.cos(x) * (z * (2 - z)) ** 2
-    along = -np.sin(x) * 4 * z * (2 - z) * (1 - z)
-    start = jnp.stack([jnp.broadcast_to(part, grid.physical_shape) for part in (along, 0 * w, w)]).astype(grid.dtype)
-    state = integrate(
-        equation, Krogstad4(), initial_state(equation, Krogstad4(), start), step=0.2, steps=round(5 * end)
-    )
-    later = integrate(equation, Krogstad4(), state, step=0.2, steps=50)
-    place = jnp.argmax(jnp.abs(state.field["u"][0]).sum((0, 1)))
-    of_wave = lambda one: one.field["u"][0, 0, 1, place]  # noqa: E731
-    ratio = complex(of_wave(later) / of_wave(state))
-    turned = (-np.angle(ratio)) % (2 * np.pi)
-    return [
-        Finding("growth of the wave at Re = 10000", np.log(abs(ratio)) / 10, 0.00373967, 1e-6, ORSZAG),
-        Finding("its frequency", turned / 10, 0.23752649, 1e-6, ORSZAG),
-    ]
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class Case(ABC):
     Class attributes:
         name: its name on the command line.
         about: the problem in one line.
+        takes: time of the full version, if it is long; the command prints it before the case starts.
 
     Args:
         quick: True for the small version, which takes seconds and has wider tolerances.
@@ -70,6 +71,7 @@ class Case(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str]
+    takes: ClassVar[str] = ""
 
     @abstractmethod
     def run(self) -> list[Finding]:

@@ -1,7 +1,8 @@
 """Modes between two walls as Legendre coefficients: of −d²/dζ² under conditions, and of the Stokes operator.
 
 The columns of B are a basis whose derivatives are orthonormal. With B = U S Vᵀ the modes of −d²/dζ² are U and their
-eigenvalues 1/S²: nothing is squared, so that both keep all digits.
+eigenvalues 1/S²: nothing is squared, so that both keep all digits. A decomposition leaves the signs of U to round-off,
+and another machine may read a state, coefficients of modes: the largest coefficient of each mode is positive.
 """
 
 from __future__ import annotations
@@ -52,9 +53,15 @@ def scalar_modes(count: int, lower: Wall = VALUE, upper: Wall = VALUE) -> tuple[
         basis = np.column_stack([zeta, basis])
         basis[0] = 0  # the constant is a mode by itself
         modes, sizes, _ = np.linalg.svd(basis, full_matrices=False)
-        return np.concatenate([[0.0], 1 / sizes**2]), np.column_stack([np.eye(count)[:, 0], modes])
+        return np.concatenate([[0.0], 1 / sizes**2]), np.column_stack([np.eye(count)[:, 0], _with_signs(modes)])
     modes, sizes, _ = np.linalg.svd(np.column_stack([*_linear(count, lower, upper), basis]), full_matrices=False)
-    return 1 / sizes**2, modes
+    return 1 / sizes**2, _with_signs(modes)
+
+
+def _with_signs(modes: np.ndarray) -> np.ndarray:
+    """The modes `(polynomial, mode)` or their opposites: of each the one whose largest coefficient is positive."""
+    largest = np.argmax(np.abs(modes), axis=0)
+    return np.asarray(modes * np.sign(modes[largest, np.arange(modes.shape[1])]))
 
 
 def _linear(count: int, lower: Wall, upper: Wall) -> list[np.ndarray]:
@@ -184,9 +191,11 @@ def stokes_modes(
     w, first, second = _basis(count, rigid)
     found = []
     for rows, columns in parts_by_symmetry(count, rigid):
-        above = np.vstack([second[:, columns], kappa * first[:, columns]])
-        below = np.vstack([first[:, columns], kappa * w[:, columns]])
+        others = rows if rows == slice(None) else slice(1 - rows.start, None, 2)  # polynomials of w and w''
+        slope = first[rows, columns]
+        above = np.vstack([second[others, columns], kappa * slope])
+        below = np.vstack([slope, kappa * w[others, columns]])
         triangle = np.linalg.qr(above, mode="r")
         modes, sizes, _ = np.linalg.svd(solve_triangular(triangle, below.T, trans="T").T, full_matrices=False)
-        found.append((1 / sizes**2, modes[:count][rows]))
+        found.append((1 / sizes**2, _with_signs(modes[: len(slope)])))
     return found

@@ -128,3 +128,21 @@ def test_each_process_makes_the_modes_of_its_own_devices(make_grid, monkeypatch)
     one_process.rates(slice(0, 3))  # ky = 0, 1, 2 of 5, and kx = 0, 1, 2, 3
     assert 0 < len(made) < every
     assert max(made) <= np.hypot(3 * np.pi, 2 * 2 * np.pi / 3.1) / 2 + 1e-9
+
+
+def test_signs_of_modes_are_not_those_of_the_decomposition(monkeypatch):
+    """A checkpoint holds coefficients of modes: another LAPACK, which turns some of them, makes the same ones."""
+    made = lambda: [  # noqa: E731
+        *(scalar_modes(22, *sides)[1] for sides in ((VALUE, VALUE), (SLOPE, SLOPE), (Wall(False, 2.0), VALUE))),
+        *(z for rigid in (RIGID, FREE, ONE_FREE) for _, z in stokes_modes(22, 1.5, rigid)),
+    ]
+    expected, svd = made(), np.linalg.svd
+
+    def turned(matrix, **options):
+        u, sizes, v = svd(matrix, **options)
+        signs = np.where(np.arange(len(sizes)) % 3, 1, -1)
+        return u * signs, sizes, signs[:, None] * v
+
+    monkeypatch.setattr(np.linalg, "svd", turned)
+    for modes, known in zip(made(), expected, strict=True):
+        np.testing.assert_array_equal(modes, known)

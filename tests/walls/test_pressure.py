@@ -92,7 +92,7 @@ def test_the_energy_budget_closes_in_each_plane(make_grid):
     cos, sin = np.cos(np.pi * z) ** 2, np.sin(np.pi * z) ** 2
     np.testing.assert_allclose(made["kinetic_energy"], (cos + sin) / 4, atol=1e-13)
     np.testing.assert_allclose(made["rest"], 4 * np.pi**2 * NU * made["kinetic_energy"], atol=1e-10)
-    np.testing.assert_allclose(made["pressure_strain_xx"], 0, atol=1e-12)
+    np.testing.assert_allclose(made["pressure_strain_xx"], 0, atol=1e-11)  # round-off: 3e-13 to 9e-12
     np.testing.assert_allclose(made["velocity_y_pressure"], 0, atol=1e-12)
 
 

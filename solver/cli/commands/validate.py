@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from solver.cli import FAILED, FINISHED
@@ -42,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     jax.config.update("jax_enable_x64", True)
     failed, seconds = 0, list[str]()
     for name in options.names or known:
+        if known[name].takes and not options.quick:
+            print(f"{name}: takes {known[name].takes}", file=sys.stderr, flush=True)
         findings, took = judge(known[name](options.quick, options.output))
         failed += sum(not finding.holds for finding in findings)
         if options.output is not None or not seconds:
