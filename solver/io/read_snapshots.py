@@ -68,6 +68,7 @@ class Snapshot:
         window: numbers `since` and `samples` of the averaging window of mean fields; else empty.
         kind: name of its kind of files, in the plural.
         viscosity: ν [length²/time] where ν∇²u is all that damps the velocity; else None.
+        equation: name of the equation; empty if the file does not say it.
     """
 
     path: Path
@@ -81,6 +82,7 @@ class Snapshot:
     window: Mapping[str, float] = field(default_factory=dict)
     kind: str = "snapshots"
     viscosity: float | None = None
+    equation: str = ""
 
     def values(self, name: str, index: Any = ()) -> np.ndarray:
         """Values of a field, or of an index into its data set `(x, y, z, component)`; only these are read.
@@ -147,7 +149,8 @@ def _read(path: Path, file: h5py.File) -> Snapshot:
     step, t = int(file.attrs["step"]), float(file.attrs["time"])
     kind = "statistics" if window else "snapshots"
     viscosity = float(file.attrs["viscosity"]) if "viscosity" in file.attrs else None
-    return Snapshot(path, step, t, title, axes, variables, bounded, window=window, kind=kind, viscosity=viscosity)
+    about: dict[str, Any] = {"viscosity": viscosity, "equation": str(file.attrs.get("equation", ""))}
+    return Snapshot(path, step, t, title, axes, variables, bounded, window=window, kind=kind, **about)
 
 
 def _variable(file: h5py.File, name: str) -> SnapshotVariable:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from solver.io import BODIES, Snapshot
-from solver.pictures.run_file import equation_name, parameter, run_table
+from solver.pictures.run_file import parameter, run_table
 from solver.walls.legendre import derivative_at_points, height_of
 
 REAL, IMAGINARY = "_real", "_imag"
@@ -51,7 +51,7 @@ def derived_fields(snapshot: Snapshot) -> dict[str, DerivedField]:
             made |= _of_vector(snapshot, name, variable.units)
         elif whole and not variable.labels and name != BODIES and not name.endswith((REAL, IMAGINARY)):
             made |= _of_scalar(snapshot, name, variable.units)
-    if whole and equation_name(run_table(snapshot.path)) == "vorticity" and "vorticity" in snapshot.variables:
+    if whole and snapshot.equation == "vorticity" and "vorticity" in snapshot.variables:
         made |= _of_vorticity(snapshot)
     if whole and len(snapshot.axes) == 3 and {"velocity", "buoyancy"} <= snapshot.variables.keys():
         made |= _of_stratified_flow(snapshot)

@@ -31,12 +31,6 @@ def parameter(table: Mapping[str, Any], name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def equation_name(table: Mapping[str, Any]) -> str:
-    """Name of the equation; empty if it is not known."""
-    equation = table.get("equation")
-    return str(equation.get("name", "")) if isinstance(equation, Mapping) else ""
-
-
 def largest_wavenumber(table: Mapping[str, Any]) -> float | None:
     """k_max [1/length], the largest wavenumber that is retained in every direction; None if the grid is not known."""
     grid = table.get("grid")
