@@ -217,7 +217,7 @@ def report_of_bodies(equation: Any) -> BodiesReport | None:
         return None
     return BodiesReport(
         forces=lambda fields, t: _forces(equation, fields, t),
-        units=lambda: units(obstacles, equation.grid.dimensions) if equation.text.penalised else {},
+        units=lambda: units(obstacles, equation.grid.dimensions) if equation.whole_text.penalised else {},
         warnings=lambda row, t: warnings(obstacles, row, t),
         mask=lambda fields: _mask(equation, fields),
     )
@@ -225,7 +225,7 @@ def report_of_bodies(equation: Any) -> BodiesReport | None:
 
 def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
     """Forces and torques on the bodies by column of the series; costs an evaluation of N."""
-    placed, name = at_motion(equation, fields, t), equation.text.penalised
+    placed, name = at_motion(equation, fields, t), equation.whole_text.penalised
     obstacles = placed.obstacles
     if not obstacles.bodies or not name:
         return {}
@@ -249,7 +249,7 @@ def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
     """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
     if equation.obstacles is None or equation.closure is not None:  # whose work is not told apart from theirs
         return budget
-    bare = in_dimensions(equation.text, equation.grid.dimensions).energies
+    bare = in_dimensions(equation.whole_text, equation.grid.dimensions).energies
     of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
     word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
     return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}
