@@ -15,7 +15,7 @@ from solver.diagnostics.mode_sums import ModeSum, plus
 from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.at_points import AtPoints
 from solver.dynamics.budget import Budget, Changes, rates_of_sums
-from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
 from solver.dynamics.in_modes import Rows
 from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
@@ -174,8 +174,12 @@ class TextReport:
         return {name: unit for name, unit in self._derived_units().items() if name in self.derived.invariants}
 
     def _derived_units(self) -> dict[str, str]:
-        declared = self.equation.fields.items()
-        units: dict[str, str] = derived_units(self.on_grid.text, {name: field.units for name, field in declared})
+        equation = self.equation
+        declared = {name: field.units for name, field in equation.fields.items()}
+        units: dict[str, str] = derived_units(self.on_grid.text, declared)
+        if equation.scalars:  # whose sources say nothing of the units of other columns
+            own = without_missing(equation, equation.text.plain)
+            units |= derived_units(own, {name: declared[name] for name in own.system.fields})
         return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:

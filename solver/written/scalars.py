@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from solver.written.energies import names_of_squares
 from solver.written.parse import read_expression
 from solver.written.text import Text
 from solver.written.tree import Name, Node, WrittenError
+from solver.written.units import parsed, printed, raised
 from solver.written.vocabulary import CONSTANTS, nearest
 
 SQUARES = {"scalar": "{0}*{0}/2", "vector": "{0}@{0}/2", "wavefunction": "abs({0})**2/2"}
@@ -80,7 +82,7 @@ def with_scalars(text: Text, scalars: tuple[Carried, ...]) -> Text:
         write=[*text.write, *(_line(text, carried) for carried in scalars)],
         fields={**dict(text.fields), **dict.fromkeys(names, "scalar")},
         parameters={**text.system.parameters, **parameters},
-        units={**dict(text.units), **{carried.name: carried.units for carried in scalars}},
+        units={**dict(text.units), **{n: unit for c in scalars for n, unit in _units(c).items()}},
         energies={**_energies(text), **variances},
         series={**dict(text.series), **{f"{name}_mean": name for name in names}},
         invariants=None if text.invariants is None else {**dict(text.invariants), **variances},
@@ -114,6 +116,12 @@ def _parameters(carried: Carried) -> dict[str, str]:
     found = {f"{name}_diffusivity": "scalar"}
     found |= {f"{name}_gradient": "vector"} if carried.has_gradient else {}
     return found | ({f"{name}_decay": "scalar"} if carried.decays else {})
+
+
+def _units(carried: Carried) -> dict[str, str]:
+    """Units of a scalar and of its columns."""
+    squared = printed(raised(parsed(carried.units), Fraction(2)))
+    return {carried.name: carried.units, f"{carried.name}_mean": carried.units, f"{carried.name}_variance": squared}
 
 
 def _symbols(carried: Carried) -> dict[str, str]:
