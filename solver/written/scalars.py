@@ -71,7 +71,7 @@ def with_scalars(text: Text, scalars: tuple[Carried, ...]) -> Text:
     if not scalars:
         return text
     names = [carried.name for carried in scalars]
-    _refuse_names(text, names)
+    _refuse_names(text, scalars)
     for carried in scalars:
         _check_source(text, carried, names)
     variances = {f"{name}_variance": f"{name}*{name}" for name in names}
@@ -137,16 +137,17 @@ def _energies(text: Text) -> Mapping[str, str]:
     return {column: SQUARES.get(rank, SQUARE_OF_TENSOR).format(name) for column, (name, rank) in named}
 
 
-def _refuse_names(text: Text, names: Sequence[str]) -> None:
-    """Refuse names that the text has for something else."""
+def _refuse_names(text: Text, scalars: Sequence[Carried]) -> None:
+    """Refuse names that the text has for something else, also of parameters of scalars."""
     system = text.system
     tables: list[Any] = [text.vectors, text.flows, text.series, text.functions]
     tables += [text.invariants or (), text.energies or ()]
     taken = {*system.fields, *system.unknowns, *system.parameters, *system.definitions}
     taken |= {name for table in tables for name, _ in table}
-    for name in names:
-        if name in taken or name == "pressure":
-            raise WrittenError(f"scalars.{name}: the equation has this name already; another one is needed")
+    for carried in scalars:
+        for name in (carried.name, *_parameters(carried)):
+            if name in taken or name == "pressure":
+                raise WrittenError(f"scalars.{carried.name}: the equation has {name!r} already; another name is needed")
 
 
 def _check_source(text: Text, carried: Carried, scalars: Sequence[str]) -> None:

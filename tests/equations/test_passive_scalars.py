@@ -144,8 +144,12 @@ def test_a_scalar_in_cells_and_wind_is_the_scalar_that_they_carry(make_grid):
 REFUSED = {
     "no velocity": (lambda g, P: sw.equations.AllenCahn(g, scalars={"dye": P()}), "dye: the equation has no velocity"),
     "another vector": (lambda g, P: flow_with(g, P(field="wind")), "dye.field = 'wind': one of velocity is needed"),
-    "a field's name": (lambda g, P: flow_with(g, P(), "vorticity"), "scalars.vorticity: the equation has this name"),
-    "a column's name": (lambda g, P: flow_with(g, P(), "energy"), "scalars.energy: the equation has this name"),
+    "a field's name": (
+        lambda g, P: flow_with(g, P(), "vorticity"),
+        "scalars.vorticity: the equation has 'vorticity' already",
+    ),
+    "a column's name": (lambda g, P: flow_with(g, P(), "energy"), "scalars.energy: the equation has 'energy' already"),
+    "a parameter's name": (lambda g, P: hot(g, P()), "scalars.hot: the equation has 'hot_diffusivity' already"),
     "a long gradient": (lambda g, P: flow_with(g, P(0.1, (1, 2, 3))), r"dye.mean_gradient \(1, 2, 3\): 2 numbers are"),
     "a diffusivity": (lambda g, P: P(-0.1), "diffusivity -0.1: zero or more is needed"),
     "a decay": (lambda g, P: P(decay=-1.0), "decay -1.0: zero or more is needed"),
@@ -165,6 +169,11 @@ class ByHand(sw.Equation):
 
     def nonlinear(self, fields, t):
         return fields
+
+
+def hot(grid, scalar):
+    """A text whose parameter is called as the diffusivity of a scalar would be."""
+    return sw.write("dt(u) = hot_diffusivity*lap(u)", {"u": "vector"})(grid, 0.1, scalars={"hot": scalar})
 
 
 def flow_with(grid, scalar, name="dye"):
