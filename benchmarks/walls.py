@@ -29,7 +29,7 @@ def flows(shape):
         options = {"energy_budget": budget}
         yield f"navier-stokes, periodic{said}", sw.equations.NavierStokes(periodic, 1e-3, **options), stepper
         yield f"navier-stokes, walls{said}", sw.equations.NavierStokes(between, 1e-3, **options), stepper
-        scalar = {"scalars": ("temperature",), "diffusivities": (1e-3,), **options}
+        scalar = {"scalars": {"temperature": sw.PassiveScalar(1e-3)}, **options}
         yield (
             f"navier-stokes with a scalar, periodic{said}",
             sw.equations.NavierStokes(periodic, 1e-3, **scalar),

@@ -45,6 +45,7 @@ CASE = {
     "vorticity": "two-dimensional-turbulence",
 }  # where an equation has several; its first one otherwise
 MORE = {
+    "age-of-water": ("age", None),
     "channel": ("velocity", "x"),
     "convection-3d": ("temperature", None),
     "couette": ("velocity", "x"),
@@ -121,7 +122,7 @@ class Entry:
         return self._view_of_first_field()
 
     def _view_of_first_field(self) -> View:
-        fields = Registry().find("equation", self.equation).fields_with(self.table["equation"])
+        fields = Registry().find("equation", self.equation).fields_with(self.table["equation"], {})
         name, field = next(iter(fields.items()))
         dimensions = len(self.table["grid"]["shape"])
         if field.rank == "wavefunction":
@@ -172,6 +173,8 @@ def _section(entry: Entry) -> str:
     formula = None if entry.name in MORE else _formula(entry.equation)
     if entry.equation == "written":
         formula, numbers = "\n".join(numbers["write"]), numbers.get("parameters", {})
+    tables = {f"scalars.{name}": keys for name, keys in entry.table.get("scalars", {}).items()}
+    numbers |= {f"{name}.{key}": value for name, keys in tables.items() for key, value in keys.items()}
     parameters = ", ".join(f"`{key} = {value}`" for key, value in numbers.items())
     lines = [
         f"## {entry.name}\n",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # read by `imported_when_used` too
         Equation as Equation,
         Field as Field,
         IdleForcing as IdleForcing,
+        PassiveScalar as PassiveScalar,
         SplitEquation as SplitEquation,
         Table as Table,
         UnsolvedModes as UnsolvedModes,

@@ -19,6 +19,7 @@ from solver.assemble.devices import abstract_analysis_mesh, abstract_mesh, metho
 from solver.cluster import Group, processes_of
 from solver.config import FROM_THE_RUN, Config, ConfigError, Named, seconds
 from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.passive_scalars import PassiveScalar
 from solver.grid import Grid
 from solver.initial.initial import Initial
 from solver.io import RunDirectory
@@ -81,10 +82,12 @@ class Assembly:
 
     @cached_property
     def equation(self) -> AnyEquation:
-        """The equation of `[equation]`, with its forcings and its closure."""
+        """The equation of `[equation]`, with its passive scalars, its forcings and its closure."""
         also: dict[str, Any] = {"method": method_of(self.config)}
         if self.config.forcing:
             also["forcing"] = {name: named.make() for name, named in self.config.forcing.items()}
+        if self.config.scalars:
+            also["scalars"] = self.scalars
         if self.config.closure is not None:
             also["closure"] = self.config.closure.make()
         if self.config.walls:
@@ -96,6 +99,17 @@ class Assembly:
             also["particles"] = {name: named.make() for name, named in self.config.particles.items()}
         equation: AnyEquation = self.config.equation.make(self.grid, **also)
         return equation
+
+    @property
+    def scalars(self) -> dict[str, PassiveScalar]:
+        """The passive scalars of `[scalars]`."""
+        made = {}
+        for name, section in self.config.scalars.items():
+            try:
+                made[name] = PassiveScalar(**section.model_dump())
+            except ValueError as error:
+                raise ConfigError(f"scalars.{name}.{error}") from None
+        return made
 
     @cached_property
     def stepper(self) -> Stepper:

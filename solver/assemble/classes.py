@@ -207,7 +207,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         takes=_place(cls.takes) if issubclass(cls, Stepper) else "",
         source=source,
         fields_by=more.by if has_more else "",
-        further=_declared(more.each) if has_more else None,
+        further=_declared(more.each) if has_more and more.by else None,
     )
 
 

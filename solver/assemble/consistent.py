@@ -87,7 +87,7 @@ def _check_intervals(config: Config) -> None:
 
 def _check_names(config: Config) -> None:
     equation, stepper = config.equation.cls, config.stepper.cls
-    fields = fields_of(equation, config.equation.parameters)
+    fields = fields_of(equation, config.equation.parameters, config.units_of_scalars)
     registry = Registry()
     if not issubclass(equation, stepper.takes):
         fit = ", ".join(registry.steppers_of(config.equation.entry))
@@ -97,6 +97,8 @@ def _check_names(config: Config) -> None:
         raise ConfigError(f"{section}: {config.equation.name} has no velocity that it could act on")
     if config.particles and not issubclass(equation, Equation):
         raise ConfigError(f"particles: {config.equation.name} has no velocity that carries them")
+    if config.scalars and not issubclass(equation, Equation):
+        raise ConfigError(f"scalars: {config.equation.name} has no velocity that carries them")
     if config.forcing and not issubclass(equation, Equation):
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():

@@ -217,7 +217,7 @@ def least_memory(config: Config) -> int:
     """Bytes that the fields of a step take on all devices together: less than what a run holds."""
     layout = layout_of(config, smallest_count(config))
     itemsize = 8 if config.grid.precision == "float32" else 16
-    fields = fields_of(config.equation.cls, config.equation.parameters)
+    fields = fields_of(config.equation.cls, config.equation.parameters, config.units_of_scalars)
     components = sum(len(field.component_names(name, layout.dimensions)) for name, field in fields.items())
     return (1 + config.stepper.cls.stages_held) * components * itemsize * math.prod(layout.logical_spectral_shape)
 

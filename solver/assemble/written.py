@@ -43,6 +43,7 @@ def written_entry(
             invariants=section.invariants,
             spectra=section.spectra,
             vectors=section.vectors,
+            flows=section.flows,
             conserved=section.conserved,
             rate=section.rate,
             limits=section.limits,

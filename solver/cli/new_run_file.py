@@ -44,7 +44,7 @@ def new_run_file(entry: Entry, name: str) -> str:
     for field, conditions in table.get("walls", {}).items():
         lines += ["", f"[walls.{field}]", *_lines(conditions)]
     usual = "conduction" if "walls" in grid else "random-phase"
-    fields = entry.fields_with(table.get("equation", {}))
+    fields = entry.fields_with(table.get("equation", {}), {})
     for field, declared in fields.items():
         fit = [other for other in registry.initials_of(declared.rank) if other != "file"]
         start = _of_field(table.get("initial", {}), field) or {"name": usual}
@@ -73,8 +73,9 @@ def _case_of(entry: Entry) -> tuple[str, dict[str, Any]]:
     def effort(case: str) -> tuple[bool, bool, int, int]:
         table = tables[case]
         acted_on = bool({"forcing", "closure", "body", "sponge"} & table.keys())
-        count = len(entry.fields_with(table["equation"]))
-        return "walls" in table["grid"] or "particles" in table, acted_on, count, math.prod(table["grid"]["shape"])
+        count = len(entry.fields_with(table["equation"], {}))
+        has_more = "walls" in table["grid"] or bool({"particles", "scalars"} & table.keys())
+        return has_more, acted_on, count, math.prod(table["grid"]["shape"])
 
     chosen = min(fit, key=effort, default="")
     return chosen, tables.get(chosen, {})

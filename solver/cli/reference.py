@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 from solver.config.runfile import SETTINGS
-from solver.config.sections import Section, WrittenEquation
+from solver.config.sections import ScalarSection, Section, WrittenEquation
 
 Row = tuple[str, str, str, str]  # key, type, default, text
 
@@ -82,7 +82,8 @@ def kind_page(title: str, registry: Registry) -> str:
         but = f" but {', '.join(f'`{name}`' for name in lacking)}" if lacking else ""
         parts.append(f"Keys of all{but}:\n\n{_table(row for row in shared if shared[row] == lacking)}")
     parts += [class_section(kind, entry, shared) for entry in entries]
-    parts += [section(OF_TEXT, WrittenEquation)] if kind == "equation" else []
+    if kind == "equation":
+        parts += [section(OF_TEXT, WrittenEquation), section("[scalars.NAME]", ScalarSection)]
     return "\n".join(parts)
 
 

@@ -80,6 +80,11 @@ class Closure(AnyClosure):
         """True if the class has a `prepare` of its own."""
         return type(self).prepare is not Closure.prepare
 
+    @property
+    def by_plane(self) -> bool:
+        """True if arrays of `prepare` are profiles along the last axis: a point then gets the values of its plane."""
+        return False
+
     @abstractmethod
     def stress(self, resolved: Array, width: float, prepared: Any) -> Array:
         """τ_ij at the points `(i, j, …)` [u²], the momentum that eddies carry, with the sign of 2ν_t S_ij.

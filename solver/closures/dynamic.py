@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.closures.closure import EddyViscosity, size_of_strain
+from solver.diagnostics.profiles import plane_mean
 from solver.operators import gradient, root
 from solver.spaces import Space
 
@@ -17,21 +19,36 @@ RATIO = 2  # of the width of the test filter to the width of the grid
 
 
 class DynamicSmagorinsky(EddyViscosity):
-    """ν_t = (C w)² (2 S:S)^½ with C² = ⟨L_ij M_ij⟩/⟨M_ij M_ij⟩ over the box, zero where that is negative.
+    """ν_t = (C w)² (2 S:S)^½ with C² = ⟨L_ij M_ij⟩/⟨M_ij M_ij⟩, zero where that is negative.
 
     L_ij = [u_i u_j]^ − û_i û_j and M_ij = 2 w² ([|S| S_ij]^ − 4 |Ŝ| Ŝ_ij), where ^ is the test filter, which keeps the
     modes up to half the largest wavenumber of each axis, sharply; L without its trace. C follows the flow in each
-    evaluation of N: it is zero as long as no energy is in the small scales, and needs one homogeneous turbulence in the
-    whole box. Costs 30 inverse and 12 forward transforms more in three dimensions (16 and 6 in two), so that a
+    evaluation of N: it is zero as long as no energy is in the small scales. Averages over the box need one homogeneous
+    turbulence there; with averages over planes C is a function of the last coordinate, for stratified flows and shear
+    layers. Costs 30 inverse and 12 forward transforms more in three dimensions (16 and 6 in two), so that a
     right-hand side takes about four times as long as with a given constant.
+
+    Args:
+        average: `box`, or `planes` normal to the last axis, static.
 
     Source: Germano, Piomelli, Moin & Cabot, Phys. Fluids A 3 (1991) 1760; Lilly, Phys. Fluids A 4 (1992) 633.
     """
 
+    average: Literal["box", "planes"] = eqx.field(default="box", static=True)
+
     name: ClassVar[str] = "dynamic-smagorinsky"
 
+    def __check_init__(self) -> None:
+        if self.average not in ("box", "planes"):
+            raise ValueError(f"average {self.average!r}: 'box' or 'planes' is needed")
+
+    @property
+    def by_plane(self) -> bool:
+        return self.average == "planes"
+
     def prepare(self, u_hat: Array, space: Space) -> Array:
-        """(C w)² [length²]. Two all-reduces."""
+        """(C w)² [length²], a number, or one for each plane. Two all-reduces."""
+        mean = (lambda values: plane_mean(values, space.grid)) if self.by_plane else space.mean
         kept = _test_filter(space)
         coarse = lambda tensor: space.inverse(kept * space.forward(tensor))  # noqa: E731
         velocity, stress = _products(u_hat, space)
@@ -41,7 +58,7 @@ class DynamicSmagorinsky(EddyViscosity):
         weights, diagonal = _weights(len(u_hat), model.dtype)
         trace = jnp.tensordot(diagonal, resolved, 1) / len(u_hat)
         anisotropic = resolved - jnp.tensordot(diagonal, trace, 0)
-        above, below = (jnp.tensordot(weights, space.mean(each * model), 1) for each in (anisotropic, model))
+        above, below = (jnp.tensordot(weights, mean(each * model), 1) for each in (anisotropic, model))
         return jnp.where(below > 0, jnp.maximum(above, 0) / jnp.where(below > 0, below, 1), 0)
 
     def viscosity(self, resolved: Array, width: float, prepared: Any) -> Array:

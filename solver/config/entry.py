@@ -87,10 +87,11 @@ class Entry:
         given: Mapping[str, Any] = parameters[self.arguments_in] if self.arguments_in else parameters
         return given
 
-    def fields_with(self, parameters: Mapping[str, Any]) -> dict[str, Declared]:
-        """All fields of an equation with these parameters."""
+    def fields_with(self, parameters: Mapping[str, Any], scalars: Mapping[str, str]) -> dict[str, Declared]:
+        """All fields of an equation with these parameters, and with passive scalars of these units."""
         more = parameters.get(self.fields_by, ()) if self.further is not None else ()
-        return {**self.fields, **dict.fromkeys(more, self.further or Declared("scalar", "1"))}
+        named = dict.fromkeys(more, self.further or Declared("scalar", "1"))
+        return {**self.fields, **named, **{name: Declared("scalar", units) for name, units in scalars.items()}}
 
 
 @runtime_checkable

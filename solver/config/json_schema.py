@@ -7,7 +7,7 @@ from typing import Any
 from solver.config.entry import Entry, Schema
 from solver.config.parameters import table_model
 from solver.config.runfile import SETTINGS
-from solver.config.sections import Heading, WallsSection, WrittenEquation
+from solver.config.sections import Heading, ScalarSection, WallsSection, WrittenEquation
 
 FROM_ELSEWHERE = {
     "type": "object",
@@ -39,6 +39,8 @@ def json_schema(schema: Schema) -> dict[str, Any]:
         below |= table.pop("$defs", {})
     of_field = WallsSection.model_json_schema()
     walls = {"type": "object", "description": "conditions at walls, by field", "additionalProperties": of_field}
+    scalar = {**ScalarSection.model_json_schema(), "description": "a passive scalar that the flow carries"}
+    scalars = {"type": "object", "description": "passive scalars by name", "additionalProperties": scalar}
     tables["time"]["properties"]["stepper"] |= stepper
     tables["grid"]["required"] = ["shape"]
     return {
@@ -51,6 +53,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
             **Heading.model_json_schema()["properties"],
             **tables,
             "equation": {"$ref": "#/$defs/equation"},
+            "scalars": scalars,
             "walls": walls,
             "closure": {"$ref": "#/$defs/closure"},
             "initial": {"type": "object"},
@@ -77,7 +80,10 @@ def _written() -> dict[str, Any]:
 
 
 def _fields_of(equation: Entry) -> dict[str, Any]:
-    """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several."""
+    """`[initial]` and `[forcing]` for an equation of one field, `[initial.FIELD]` and `[forcing.FIELD]` for several.
+
+    Passive scalars, whose names the schema does not know, are fields too: with them it says nothing.
+    """
     named_start, of_all = {"required": ["name"]}, dict[str, Any]()
     named: dict[str, Any] = {kind: {"$ref": f"#/$defs/{kind}"} for kind in ("initial", "forcing")}
     if equation.fields_by:  # the parameters decide whether there is one field or several
@@ -90,7 +96,10 @@ def _fields_of(equation: Entry) -> dict[str, Any]:
         alike = {"anyOf": [by_field["initial"], named["initial"]]}
         named = {**by_field, "initial": alike}
         of_all = {"properties": {"initial": {"anyOf": [{"required": list(equation.fields)}, named_start]}}}
-    this = {"properties": {"equation": {"properties": {"name": {"const": equation.name}}}}}
+    this = {
+        "properties": {"equation": {"properties": {"name": {"const": equation.name}}}},
+        "not": {"required": ["scalars"]},
+    }
     then = {"properties": named, **({"anyOf": [of_all, WALLED]} if of_all else {})}
     return {"if": this, "then": then}
 

@@ -29,6 +29,7 @@ FROM_THE_RUN = (
     "places",
     "method",
     "walls",
+    "scalars",
 )  # attributes that no key of their section decides
 STATIC = re.compile(r"[,;] static(?=[.,;:]|$)")
 ARGUMENT = re.compile(r"(\w+(?:, \w+)*): (.*)")

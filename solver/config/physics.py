@@ -48,6 +48,7 @@ def _physics(table: Mapping[str, Any]) -> dict[str, Any]:
         "ensemble",
         "grid",
         "equation",
+        "scalars",
         "walls",
         "closure",
         "initial",

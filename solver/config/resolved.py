@@ -11,13 +11,21 @@ import tomli_w
 
 from solver.config.ensemble import EnsembleSection
 from solver.config.entry import Entry
-from solver.config.sections import DevicesSection, GridSection, Heading, RandomSection, TimeSection, WallsSection
+from solver.config.sections import (
+    DevicesSection,
+    GridSection,
+    Heading,
+    RandomSection,
+    ScalarSection,
+    TimeSection,
+    WallsSection,
+)
 from solver.config.source import Source
 
 WRITTEN = "written"  # name of an equation that is given as text
 SECTIONS = (
-    "title", "reference", "ensemble", "grid", "equation", "walls", "closure", "initial", "forcing", "body", "sponge",
-    "particles", "time", "devices", "random", "output",
+    "title", "reference", "ensemble", "grid", "equation", "scalars", "walls", "closure", "initial", "forcing", "body",
+    "sponge", "particles", "time", "devices", "random", "output",
 )  # fmt: skip
 WRITTEN_BY_DEFAULT: dict[str, dict[str, Any]] = {"series": {"every_steps": 10}, "checkpoints": {}}
 
@@ -74,16 +82,17 @@ class Named:
 class Config:
     """A run file with its overrides, validated, with all defaults filled in.
 
-    `initial`, `forcing` and `walls` are by field, `bodies`, `sponges`, `particles` and `outputs` by name. `known` lists
-    all kinds of outputs that the run file could name. `dropped` has a line for each section in which an override of its
-    name dropped keys. With an `ensemble` the rest belongs to its first member, but for the directory; `members` are the
-    run files of all, and `bounds` those between which they lie, by what each has of its own; `member` reads the run
-    file of one, by ensemble and number.
+    `initial`, `forcing` and `walls` are by field, `scalars`, `bodies`, `sponges`, `particles` and `outputs` by name.
+    `known` lists all kinds of outputs that the run file could name. `dropped` has a line for each section in which an
+    override of its name dropped keys. With an `ensemble` the rest belongs to its first member, but for the directory;
+    `members` are the run files of all, and `bounds` those between which they lie, by what each has of its own; `member`
+    reads the run file of one, by ensemble and number.
     """
 
     heading: Heading
     grid: GridSection
     equation: Named
+    scalars: Mapping[str, ScalarSection]
     closure: Named | None
     initial: Mapping[str, Named]
     forcing: Mapping[str, Named]
@@ -124,6 +133,11 @@ class Config:
         """The dealiasing rule, which decides which modes are kept."""
         assert self.grid.dealias is not None  # filled in by `parse`
         return self.grid.dealias
+
+    @property
+    def units_of_scalars(self) -> dict[str, str]:
+        """Units of each passive scalar, by name."""
+        return {name: section.units for name, section in self.scalars.items()}
 
     def key_of(self, section: str, field: str) -> str:
         """The key of a field's table: `initial` if there is one field, `initial.FIELD` if there are several."""
@@ -191,6 +205,8 @@ class Config:
             also |= {section: tables.get(section, tables)} if tables else {}
         if self.particles:
             also["particles"] = {name: one.to_table() for name, one in self.particles.items()}
+        if self.scalars:
+            also["scalars"] = {name: section.to_table() for name, section in self.scalars.items()}
         if self.walls:
             also["walls"] = {name: section.to_table() for name, section in self.walls.items()}
         return table | also

@@ -19,6 +19,7 @@ from solver.config.sections import (
     GridSection,
     Heading,
     RandomSection,
+    ScalarSection,
     Section,
     TimeSection,
     WallsSection,
@@ -79,7 +80,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     if "ensemble" in table:
         return _parse_ensemble(table, schema)
     solved = _equation(table.get("equation", {}), schema)
-    fields = list(solved.entry.fields_with(solved.parameters))
+    scalars = _scalars(_table(table, "scalars"))
+    fields = list(solved.entry.fields_with(solved.parameters, {name: one.units for name, one in scalars.items()}))
     grid = GridSection.read(_table(table, "grid"), "grid")
     started = _by_field(table.get("initial", {}), "initial", fields, needed=() if grid.walls else fields)
     started |= {name: ({"name": AT_WALLS}, f"initial.{name}") for name in fields if name not in started}
@@ -100,6 +102,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
         heading=Heading.read({key: table[key] for key in ("title", "reference") if key in table}, ""),
         grid=grid if grid.dealias else grid.model_copy(update={"dealias": solved.entry.dealias}),
         equation=solved,
+        scalars=scalars,
         closure=closure,
         initial=initial,
         forcing=forcing,
@@ -185,6 +188,14 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
             raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
     chosen = [name for name in fields if name in table or name in needed]
     return {name: (table.get(name, {}), f"{section}.{name}") for name in chosen}
+
+
+def _scalars(table: Mapping[str, Any]) -> dict[str, ScalarSection]:
+    """Passive scalars by name, `[scalars.NAME]`."""
+    for name, one in table.items():
+        if not isinstance(one, Mapping):
+            raise ConfigError(f"scalars.{name} = {one!r}: a table [scalars.NAME] is needed, for a scalar of any name")
+    return {name: ScalarSection.read(one, f"scalars.{name}") for name, one in table.items()}
 
 
 def _walls(table: Mapping[str, Any], fields: Sequence[str], grid: GridSection) -> dict[str, WallsSection]:

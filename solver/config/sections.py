@@ -171,6 +171,23 @@ class WallsSection(Section):
     upper: Condition | None = Field(None, description="condition where it is the height")
 
 
+class ScalarSection(Section):
+    """`[scalars.NAME]`: a passive scalar that the flow carries."""
+
+    diffusivity: float = Field(0.0, description="κ ≥ 0 [length²/time]")
+    mean_gradient: Annotated[tuple[float, ...], Field(strict=False)] | None = Field(
+        None, description="G, one number for each direction, where the whole scalar is G·x + c; none by default"
+    )
+    source: str = Field(
+        "", description="S [c/time], a text of x, y, z, t, fields, and what the equation's text names; '1' gives an age"
+    )
+    decay: float | None = Field(None, description="rate λ ≥ 0 at which it decays [1/time]; none by default")
+    field: str | None = Field(
+        None, description="name of the vector that carries it; the equation's first velocity by default"
+    )
+    units: str = Field("1", description="units of its values")
+
+
 class GridSection(Section):
     """`[grid]`: the box."""
 
@@ -373,6 +390,11 @@ class WrittenEquation(Section):
     )
     spectra: Texts = Field((), description="columns that are quadratic in the fields and have a spectrum too")
     vectors: Names = Field({}, description="vectors linear in the fields, whose scales and structure are of interest")
+    flows: Names = Field(
+        {},
+        description="velocities that carry passive scalars and are no vector, or more than the vector of this name, as "
+        "a flow with its uniform part",
+    )
     conserved: Texts | Names = Field(
         (), description="columns whose drift since the start is a column too, or densities of other quantities by name"
     )

@@ -22,7 +22,7 @@ from solver.outputs.well import PARTS, Well
 
 NOT_OF_DATA = ("title", "reference", "devices")  # sections of a run file that say nothing of the data
 LARGEST = 100  # members of a block, at most
-SHARED = ("equation", "closure", "forcing")  # sections whose numbers every member has
+SHARED = ("equation", "scalars", "closure", "forcing")  # sections whose numbers every member has
 LEFT_OUT = ("random.seed",)  # says nothing of the physics; the manifest has it
 
 

@@ -90,7 +90,7 @@ def rate_of_bodies(equation: Any, on_grid: Any) -> ArrayLike:
     if obstacles is None:
         return 0.0
     sealed = {name for name, kind in obstacles.conditions if kind == "sealed"}
-    modes, diffusivities = on_grid.modes(0.0), equation.text.scalars_at_bodies if sealed else {}
+    modes, diffusivities = on_grid.modes(0.0), equation.whole_text.scalars_at_bodies if sealed else {}
     values = [jnp.abs(multiplied_out(modes.value(diffusivities[name]))) for name in sorted(sealed)]
     return obstacles.fastest() + sum((value * equation.grid.k_corner**2 / 4 for value in values), start=0.0)
 

@@ -168,7 +168,7 @@ class EvaluationBetweenWalls(Evaluation):
         return tuple(scalar for scalar in reduced.scalars if named(scalar) == name)
 
     def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
-        return PolynomialModes(space_of_products(self.equation), {**self.equation.numbers(), "t": t})
+        return PolynomialModes(space_of_products(self.equation), {**self.equation.all_numbers, "t": t})
 
     def series(self, fields: Fields, *, of_change: bool = False) -> dict[Node, Array]:
         """Polynomials of each scalar; of a change, without what the conditions add."""
@@ -392,7 +392,7 @@ class DynamicsBetweenWalls(TextDynamics):
         symbols = on_grid.between.linear.symbols
         if not symbols:
             return super()._further_rate()
-        modes = [OneMode(self.equation.numbers(), k) for k in self._shortest_waves()]
+        modes = [OneMode(self.equation.all_numbers, k) for k in self._shortest_waves()]
         size = lambda pair: _largest([jnp.abs(jnp.asarray(multiplied_out(m.value(symbols[pair])))) for m in modes])  # noqa: E731
         rows = [[size((to, of)) if (to, of) in symbols else jnp.zeros(()) for of in scalars] for to in scalars]
         sizes = jnp.stack([jnp.stack([jnp.asarray(v, self.equation.grid.dtype) for v in row]) for row in rows])

@@ -22,7 +22,7 @@ def check_between_walls(equation: Any) -> None:
     """
     _leave_out_powers(equation)
     text = Evaluation(equation).text.plain
-    linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.numbers()
+    linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.all_numbers
     for coefficient in linear.powers:
         value = constant(coefficient, numbers)
         if value is None or value != 0:
@@ -49,7 +49,7 @@ def _refuse_columns(equation: Any) -> None:
     """Refuse columns of the library's texts that use ⟨u·∇²u⟩ = −⟨|∇u|²⟩, where given values at walls break it."""
     if equation.name == "written":
         return
-    for column, text in equation.text.series:
+    for column, text in equation.whole_text.series:
         for name, walls in equation.walls.items():
             holds = ("lap(" in text or "div(grad(" in text) and re.search(rf"\b{name}\b", text)
             if holds and walls.adds and column not in equation.columns_between_walls:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from solver.spaces.field import Field
+from solver.spaces.field import Field, MoreFields
 from solver.written.derivation import without_unknowns
 from solver.written.matrices import without_divergence
 from solver.written.text import Text
@@ -28,6 +28,8 @@ def declare(cls: type[Any], parent: type[Any]) -> None:
             cls.fields = declared_fields(cls.text)
         if "dimensions" not in own:
             cls.dimensions = dimensions_of(cls.text)
+    if isinstance(declared := vars(cls).get("fields"), Mapping):
+        cls.fields = MoreFields(declared)
 
 
 def declare_parameters(cls: type[Any], parent: type[Any]) -> None:

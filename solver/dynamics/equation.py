@@ -34,6 +34,7 @@ from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import without_missing
 from solver.dynamics.fields_report import report_of_fields
+from solver.dynamics.passive_scalars import check_scalars, named_scalars
 from solver.dynamics.report import Report
 from solver.dynamics.report_between_walls import ReportBetweenWalls
 from solver.dynamics.spaces_between_walls import checked_walls, modes_between_walls, space_between_walls
@@ -53,6 +54,7 @@ from solver.spaces.field import Field
 from solver.spaces.manifold import by_kind
 from solver.written.derivation import Derivation
 from solver.written.rates import Rate, Unseen
+from solver.written.scalars import with_scalars
 from solver.written.text import Text
 
 BY_HAND = ("linear", "nonlinear")  # what a class without a text gives
@@ -85,6 +87,7 @@ class Equation(AnyEquation):
         bodies: a body or sponge of `solver.bodies`, or a dict of them by name, which draw the velocity towards theirs.
         particles: a dict of `sw.particles.Tracers(…)` or other particles by name, which the flow carries.
         companions: a dict of `Companion`s by name, which a run moves together with the fields.
+        scalars: a dict of `sw.PassiveScalar(…)` by name, which the flow carries, for an equation of a text.
         walls: between walls the conditions of each field by name (`sw.walls.NoSlip()`, `sw.walls.Value(lower=1)`, …); a
             velocity without divergence that is not named is at rest there.
     """
@@ -99,6 +102,7 @@ class Equation(AnyEquation):
     bodies: Any = eqx.field(default=None, kw_only=True)
     particles: Any = eqx.field(default=None, kw_only=True)
     companions: Any = eqx.field(default=None, kw_only=True)
+    scalars: Any = eqx.field(default=(), kw_only=True, converter=named_scalars)
     walls: Any = eqx.field(default=None, kw_only=True)
     between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # modes of each field between walls
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
@@ -112,6 +116,7 @@ class Equation(AnyEquation):
     def __check_init__(self) -> None:
         for entry in ("shift", "kept_of_bodies", "time_at_walls"):  # which `Driven`, `prepared` and `at_time` fill
             object.__setattr__(self, entry, None)
+        check_scalars(self)
         object.__setattr__(self, "walls", checked_walls(self))
         object.__setattr__(self, "between", modes_between_walls(self))
         check_closure(self)
@@ -222,13 +227,28 @@ class Equation(AnyEquation):
     # ---- its text -------------------------------------------------------------------------------------------
 
     def numbers(self) -> dict[str, Any]:
-        """The parameters of the text by name: attributes of the equation by default."""
-        return {name: getattr(self, name) for name in self.plain_text.system.parameters}
+        """The parameters of the class's text by name: attributes of the equation by default."""
+        return {name: getattr(self, name) for name in self.parameters_in_text}
+
+    @property
+    def all_numbers(self) -> dict[str, Any]:
+        """The numbers of the whole text by name, with the numbers of passive scalars."""
+        return {**self.numbers(), **{name: value for scalar in self.scalars for name, value in scalar.numbers.items()}}
+
+    @property
+    def parameters_in_text(self) -> tuple[str, ...]:
+        """Names of the parameters of the class's text that are not None."""
+        return tuple(without_missing(self, self.text.plain).system.parameters)
+
+    @property
+    def whole_text(self) -> Text:
+        """The text of the class with the lines of passive scalars."""
+        return with_scalars(self.text, tuple(scalar.in_text for scalar in self.scalars))
 
     @property
     def plain_text(self) -> Text:
-        """The text without the terms of parameters that are None, and without the terms of bodies and a closure."""
-        return without_missing(self, self.text.plain)
+        """The whole text without the terms of parameters that are None, of bodies, and of a closure."""
+        return without_missing(self, self.whole_text.plain)
 
     @property
     def derived(self) -> Derivation:

@@ -100,7 +100,7 @@ class Evaluation:
 
     def modes(self, t: ArrayLike, kind: int = 0) -> GridModes:
         """The modes of the fields of a kind; by default of its first real field, or complex one if it has no other."""
-        return GridModes(self.kinds[kind][0], {**self.equation.numbers(), "t": t}, functions_of(self.equation))
+        return GridModes(self.kinds[kind][0], {**self.equation.all_numbers, "t": t}, functions_of(self.equation))
 
     def scalars(self, name: str) -> tuple[Node, ...]:
         """The scalars of a field: its components."""
@@ -250,7 +250,7 @@ class Evaluation:
 
     def _closed_velocity(self, rows: Rows) -> Array:
         """Coefficients of the velocity of which a closure is a function."""
-        parts = vector_of(self.equation.text.closed_velocity, self.derived.reduced)
+        parts = vector_of(self.equation.whole_text.closed_velocity, self.derived.reduced)
         return jnp.stack([rows.on_all_modes(part) for part in parts])
 
     def places(self, *functions: AtPoints) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ LEAKS = 0.1  # of the flow's speed, inside a body: forces are wrong by some hund
 
 def velocity_and_change(equation: Any, fields: Fields, linear: Fields, nonlinear: Fields) -> list[Array]:
     """u and its u_t without forcings, L u + N, at the points; in 3-D six transforms."""
-    name = equation.text.penalised
+    name = equation.whole_text.penalised
     change = linear[name] + nonlinear[name]
     return jnp.split(equation.space(name).inverse(jnp.concatenate([fields[name], change])), 2)
 

@@ -85,5 +85,5 @@ def own_symbols(equation: Any) -> dict[str, OwnSymbol]:
 
 def functions_of(equation: Any) -> dict[str, Any]:
     """The functions of an equation's text by name, those among them that are parameters of the equation."""
-    text = equation.text
+    text = equation.whole_text
     return {**dict(text.functions), **{name: getattr(equation, name) for name in text.given_functions}}

@@ -34,7 +34,7 @@ def pressure_of(equation: Any) -> Pressure | None:
     One unknown acts on this vector, and nothing in the text depends on time or is complex. There is neither body nor
     sponge, and no field that is called pressure.
     """
-    text = equation.text
+    text = equation.whole_text
     if text.is_mixed or equation.grid.dimensions == 1 or equation.obstacles is not None:
         return None
     if any(PRESSURE in (name, *space.component_names) for name, space in equation.spaces.items()):
@@ -152,5 +152,5 @@ class PressureBetweenWalls(Pressure):
     def _factor(self) -> Any:
         """c of −c ∇p in the text."""
         x = next(scalar for scalar in self.reduced.scalars if named(scalar) == self.name)
-        one = OneMode(self.equation.numbers(), [1.0] * self.equation.grid.dimensions)
+        one = OneMode(self.equation.all_numbers, [1.0] * self.equation.grid.dimensions)
         return jnp.real(1j * multiplied_out(one.value(self.reduced.pushes[x][self.unknown])))

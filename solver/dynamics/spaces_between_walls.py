@@ -33,7 +33,7 @@ def checked_walls(equation: Any) -> dict[str, Walls] | None:
     Raises:
         ValueError: conditions without walls, of no field, of the wrong kind, or a field without any.
     """
-    found = _checked(equation, equation.walls, () if equation.text is None else equation.text.walls)
+    found = _checked(equation, equation.walls, () if equation.text is None else equation.whole_text.walls)
     if found is None:
         return None
     means = {name: forcing.mean_between_walls for name, forcing in equation.forcings().items() if name in found}
@@ -96,7 +96,7 @@ def _of_flow(equation: Any, line: WallLine) -> Any:
 
 
 def _right(equation: Any, line: WallLine) -> Node:
-    return read_expression(line.right, equation.text.words)
+    return read_expression(line.right, equation.whole_text.words)
 
 
 def _together(name: str, given: Any, of_text: Any) -> Any:

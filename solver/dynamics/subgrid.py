@@ -9,6 +9,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -39,7 +40,7 @@ def check_closure(equation: Any) -> None:
     name = f"closure {getattr(closure, 'name', type(closure).__name__)}"
     if not hasattr(closure, "acts_on_modes"):
         raise ValueError(f"{name}: a closure of solver.closures is needed, such as Smagorinsky")
-    if equation.text is None or not equation.text.takes_closure:
+    if equation.text is None or not equation.whole_text.takes_closure:
         raise ValueError(
             f"{name}: {equation.name} says of no velocity, by closure(…) in its text, that it may be closed"
         )
@@ -52,10 +53,10 @@ def check_closure(equation: Any) -> None:
         _ = equation.space(equation.first_field).fourier
     except NotInSpace as error:
         raise ValueError(f"{name}: {error}") from None
-    scalars, velocity = equation.text.closed_scalars, equation.text.closed_velocity
+    scalars, velocity = equation.whole_text.closed_scalars, equation.whole_text.closed_velocity
     if scalars and not closure.takes_scalars:
         raise ValueError(f"{name}: it has no flux of scalars, which {', '.join(scalars)} of {equation.name} needs")
-    if closure.acts_on_modes and not (velocity in equation.fields and equation.text.closes_each_field):
+    if closure.acts_on_modes and not (velocity in equation.fields and equation.whole_text.closes_each_field):
         raise ValueError(
             f"{name}: it acts on each mode of a field: closure(…) is needed as a term of its own in the equation of a "
             f"velocity that is a field; {equation.name} has it of {velocity}"
@@ -64,10 +65,10 @@ def check_closure(equation: Any) -> None:
 
 def text_with_closure(equation: Any) -> Text:
     """The text of an equation with its closure at the points, or without the terms of one."""
-    closure, text = equation.closure, equation.text
+    closure, text = equation.closure, equation.whole_text
     if closure is None or closure.acts_on_modes:
         return text.without_closure
-    return with_closure(text, closure.of, equation.grid.dimensions)
+    return with_closure(text, closure.of, equation.grid.dimensions, closure.by_plane)
 
 
 def width_of(equation: Any) -> float:
@@ -89,6 +90,7 @@ class Subgrid(eqx.Module):
         width: w [length], static.
         dimensions: number of dimensions of space, static.
         has_scalars: True if the equation has scalars with a subgrid flux, static.
+        spacing: distance between points along the last axis [length], static.
     """
 
     closure: Any
@@ -96,6 +98,7 @@ class Subgrid(eqx.Module):
     width: float = eqx.field(static=True)
     dimensions: int = eqx.field(static=True)
     has_scalars: bool = eqx.field(static=True)
+    spacing: float = eqx.field(static=True)
 
     def values(self, function: str, given: Sequence[Any]) -> dict[str, Array]:
         """Values of a function of the closure, and of all that are made with it, by name.
@@ -103,10 +106,15 @@ class Subgrid(eqx.Module):
         Args:
             function: name of a component of the stress or flux, or of the eddy viscosity.
             given: entries of the strain or gradient at the points, with the entries of a scalar's gradient behind them.
+                Before them is the last coordinate, if the closure has numbers of each plane.
         """
-        d, closure = self.dimensions, self.closure
+        d, closure, prepared = self.dimensions, self.closure, self.prepared
+        if closure.by_plane:
+            place, *given = given
+            number = jnp.rint(place / self.spacing).astype(jnp.int32)
+            prepared = jax.tree.map(lambda profile: profile[number], prepared)
         count = d * (d + 1) // 2 if closure.of == "strain" else d * d
-        at = (self._tensor(given[:count]), self.width, self.prepared)
+        at = (self._tensor(given[:count]), self.width, prepared)
         if function in (VISCOSITY, LARGEST):
             viscosity = closure.viscosity(*at)
             return {VISCOSITY: viscosity, LARGEST: viscosity * (closure.largest_ratio if self.has_scalars else 1)}
@@ -150,14 +158,15 @@ def subgrid(equation: Any, velocity: Callable[[], Array]) -> Subgrid:
         equation: equation with a closure at the points.
         velocity: makes coefficients of its velocity; called where the closure needs the whole flow alone.
     """
-    closure, has_scalars = equation.closure, bool(equation.text.closed_scalars)
+    closure, has_scalars = equation.closure, bool(equation.whole_text.closed_scalars)
     prepared = closure.prepare(velocity(), _space(equation)) if closure.needs_whole_flow else ()
-    return Subgrid(closure, prepared, width_of(equation), equation.grid.dimensions, has_scalars)
+    grid = equation.grid
+    return Subgrid(closure, prepared, width_of(equation), grid.dimensions, has_scalars, grid.spacing[-1])
 
 
 def _space(equation: Any) -> Space:
     """Space of the closed velocity."""
-    velocity = equation.text.closed_velocity
+    velocity = equation.whole_text.closed_velocity
     space: Space = equation.space(velocity if velocity in equation.fields else equation.first_field)
     if velocity not in equation.fields:
         space = replace(space, name=velocity, field=Field("vector"))
@@ -187,10 +196,10 @@ def acts_on_modes(equation: Any) -> bool:
 
 def damping_of_modes(equation: Any, fields: Fields) -> dict[str, Array]:
     """ν_t(k)|k|² of the velocity and ν_t(k)/Sc |k|² of each scalar, on the stored modes [1/time], by field."""
-    closure, velocity = equation.closure, equation.text.closed_velocity
+    closure, velocity = equation.closure, equation.whole_text.closed_velocity
     space = equation.space(velocity)
     rate = closure.viscosity(fields[velocity], space) * space.fourier.k_squared()
-    return {velocity: rate, **{name: rate / closure.turbulent_schmidt for name in equation.text.closed_scalars}}
+    return {velocity: rate, **{name: rate / closure.turbulent_schmidt for name in equation.whole_text.closed_scalars}}
 
 
 def with_damping(equation: Any, fields: Fields, changes: Fields) -> Fields:
@@ -205,7 +214,7 @@ def rate_of_damping(equation: Any, fields: Fields) -> ArrayLike:
     """Largest rate at which a closure damps a mode [1/time]; 0 without one. An all-reduce."""
     if not acts_on_modes(equation):
         return 0.0
-    kept = equation.space(equation.text.closed_velocity).fourier.is_kept()
+    kept = equation.space(equation.whole_text.closed_velocity).fourier.is_kept()
     rates = damping_of_modes(equation, fields).values()
     return jnp.max(jnp.where(kept, jnp.stack(list(rates)), 0))
 
@@ -233,12 +242,12 @@ def units_of_closure(equation: Any) -> dict[str, str]:
     """Units of what a closure is reported by; nothing without a closure."""
     if equation.closure is None:
         return {}
-    is_speed = getattr(equation.fields.get(equation.text.closed_velocity), "units", "") == "length/time"
+    is_speed = getattr(equation.fields.get(equation.whole_text.closed_velocity), "units", "") == "length/time"
     return dict(zip((LOSS, MEAN_VISCOSITY), ("length^2/time^3", "length^2/time") if is_speed else "11", strict=True))
 
 
 def _columns_of_modes(equation: Any, fields: Fields) -> dict[str, Array]:
-    velocity = equation.text.closed_velocity
+    velocity = equation.whole_text.closed_velocity
     grid, u_hat = equation.space(velocity).fourier, fields[velocity]
     lost = weighted_mean_square(u_hat, damping_of_modes(equation, fields)[velocity], grid)
     gradients = weighted_mean_square(u_hat, grid.k_squared(), grid)

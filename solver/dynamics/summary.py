@@ -14,7 +14,7 @@ from solver.written.formula import unicode
 from solver.written.text import Text
 from solver.written.tree import Name
 
-ACTING = ("forcing", "closure", "bodies", "particles", "companions", "walls")  # none of them a parameter
+ACTING = ("scalars", "forcing", "closure", "bodies", "particles", "companions", "walls")  # none of them a parameter
 MOST_NUMBERS = 9  # of a parameter, in words
 NOT_SHOWN = {*ACTING, "grid", "method", "energy_budget", "between", "shift", "kept_of_bodies"}
 
@@ -72,6 +72,8 @@ def _acting(equation: Any) -> list[tuple[str, str]]:
         if given is None:
             continue
         each = given.items() if isinstance(given, Mapping) else [("", given)]
+        if isinstance(given, tuple):
+            each = [(scalar.name, scalar) for scalar in given]
         found += [(f"{kind} {name}".strip(), _of_one_line(one)) for name, one in each]
     return found
 

@@ -47,7 +47,7 @@ def check_text(equation: Any) -> None:
     """
     on_grid = Evaluation(equation)
     limits, ranks = dict(on_grid.text.limits), on_grid.text.system.parameters  # refuses a text that cannot be read
-    for name, value in equation.numbers().items():
+    for name, value in equation.all_numbers.items():
         order = Kind.of_rank(ranks.get(name, "scalar")).order
         require_shape(name, value, (equation.grid.dimensions,) * order)
         words, options = LIMITS[limits.get(name, "")]
@@ -59,19 +59,19 @@ def check_text(equation: Any) -> None:
         refuse_dimensions(equation, equation._why_not_in(equation.grid.dimensions))
         check_between_walls(equation)
         return
-    require_powers(equation.grid, on_grid.text.system, equation.numbers())
+    require_powers(equation.grid, on_grid.text.system, equation.all_numbers)
     _check_spaces(equation)
     _refuse_unbounded_growth(equation, on_grid)
 
 
 def _check_at_points(equation: Any) -> None:
     """Refuse functions that cannot be called, and values at the points of other shapes, complex or not finite ones."""
-    for name in equation.text.given_functions:
+    for name in equation.whole_text.given_functions:
         if not callable(function := getattr(equation, name)):
             kind = type(function).__name__
             raise ValueError(f"{name} is of type {kind}: a function, or a pytree that can be called, is needed")
     shape = equation.grid.physical_shape
-    for name in equation.text.at_points:
+    for name in equation.whole_text.at_points:
         value = getattr(equation, name)
         given = jnp.shape(value)
         if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
@@ -125,7 +125,7 @@ def _refuse_couplings(on_grid: Evaluation) -> None:
 
 def _refuse_unbounded_growth(equation: Any, on_grid: Evaluation) -> None:
     """Refuse an L that amplifies ever shorter waves ever faster; numbers that are being traced pass."""
-    text, dimensions, numbers = on_grid.text.plain, equation.grid.dimensions, equation.numbers()
+    text, dimensions, numbers = on_grid.text.plain, equation.grid.dimensions, equation.all_numbers
     is_written_in_them = not equation.dimensions or dimensions in equation.dimensions  # else it is refused elsewhere
     if text.unbounded or not is_written_in_them or not all(map(_is_known, jax.tree.leaves(numbers))):
         return
@@ -151,7 +151,7 @@ def check_bodies(equation: Any) -> None:
         return
     if equation.text is None:
         raise ValueError(f"{equation.name}: it has no velocity that bodies could act on")
-    if not equation.text.takes_bodies:
+    if not equation.whole_text.takes_bodies:
         raise ValueError(f"{equation.name}: its text says of no velocity, by penalise(…), that bodies act on it")
     if equation.grid.dimensions == 1:
         raise ValueError(f"{equation.name}: bodies in one dimension, where two or three are needed")
@@ -163,14 +163,14 @@ def check_bodies(equation: Any) -> None:
     checked = obstacles.checked("body")
     object.__setattr__(equation, "bodies", checked[ONLY] if isinstance(equation.bodies, Obstacle) else checked)
     for name, kind in sorted(obstacles.conditions):
-        scalars = equation.text.scalars_at_bodies
+        scalars = equation.whole_text.scalars_at_bodies
         if name not in scalars:
             raise ValueError(
                 f"{kind} = {name!r} of a body or sponge: the scalars of {equation.name} on which they act: "
                 f"{', '.join(scalars) or 'none'}"
             )
     for name, body in obstacles.free.items():
-        if equation.text.penalised not in equation.fields:
+        if equation.whole_text.penalised not in equation.fields:
             raise ValueError(
                 f"body.{name}.mass {body.mass}: {equation.name} moves no velocity by itself, from whose change the "
                 "force on a free body could be told; without a mass it moves as it is told"

@@ -181,8 +181,8 @@ def _count(modes: GridModes, divisors: Sequence[Sum]) -> Array:
 
 def damping_of_text(equation: Any) -> Damping | None:
     """Damping of the small scales of the velocity by L, found from its symbols and not from the names of parameters."""
-    dimensions, numbers = equation.grid.dimensions, equation.numbers()
-    found = viscosity_of(without_missing(equation, equation.text.plain), dimensions)
+    dimensions, numbers = equation.grid.dimensions, equation.all_numbers
+    found = viscosity_of(without_missing(equation, equation.whole_text.plain), dimensions)
     if found is None:
         return None
     one = OneMode(numbers, AXIS[:dimensions])

@@ -15,7 +15,7 @@ from solver.diagnostics.mode_sums import ModeSum, plus
 from solver.dynamics.acting_bodies import at_motion
 from solver.dynamics.at_points import AtPoints
 from solver.dynamics.budget import Budget, Changes, rates_of_sums
-from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.evaluation import Evaluation, without_missing
 from solver.dynamics.fields_report import Squares, report_of_fields, units_of_invariants, vector_fields
 from solver.dynamics.in_modes import Rows
 from solver.dynamics.on_bodies import forces, units, velocity_and_change, warnings
@@ -174,8 +174,12 @@ class TextReport:
         return {name: unit for name, unit in self._derived_units().items() if name in self.derived.invariants}
 
     def _derived_units(self) -> dict[str, str]:
-        declared = self.equation.fields.items()
-        units: dict[str, str] = derived_units(self.on_grid.text, {name: field.units for name, field in declared})
+        equation = self.equation
+        declared = {name: field.units for name, field in equation.fields.items()}
+        units: dict[str, str] = derived_units(self.on_grid.text, declared)
+        if equation.scalars:  # whose sources say nothing of the units of other columns
+            own = without_missing(equation, equation.text.plain)
+            units |= derived_units(own, {name: declared[name] for name in own.system.fields})
         return units
 
     def conserved(self, fields: Fields) -> dict[str, Array]:
@@ -217,7 +221,7 @@ def report_of_bodies(equation: Any) -> BodiesReport | None:
         return None
     return BodiesReport(
         forces=lambda fields, t: _forces(equation, fields, t),
-        units=lambda: units(obstacles, equation.grid.dimensions) if equation.text.penalised else {},
+        units=lambda: units(obstacles, equation.grid.dimensions) if equation.whole_text.penalised else {},
         warnings=lambda row, t: warnings(obstacles, row, t),
         mask=lambda fields: _mask(equation, fields),
     )
@@ -225,7 +229,7 @@ def report_of_bodies(equation: Any) -> BodiesReport | None:
 
 def _forces(equation: Any, fields: Fields, t: ArrayLike) -> dict[str, Array]:
     """Forces and torques on the bodies by column of the series; costs an evaluation of N."""
-    placed, name = at_motion(equation, fields, t), equation.text.penalised
+    placed, name = at_motion(equation, fields, t), equation.whole_text.penalised
     obstacles = placed.obstacles
     if not obstacles.bodies or not name:
         return {}
@@ -249,7 +253,7 @@ def with_cause_of_bodies(equation: Any, budget: Budget) -> Budget:
     """A budget in which `body` holds the work of bodies, where nothing else in N changes an energy."""
     if equation.obstacles is None or equation.closure is not None:  # whose work is not told apart from theirs
         return budget
-    bare = in_dimensions(equation.text, equation.grid.dimensions).energies
+    bare = in_dimensions(equation.whole_text, equation.grid.dimensions).energies
     of_bodies = lambda name: name in bare and not bare[name].nonlinear  # noqa: E731
     word = lambda name, cause: "body" if cause == "nonlinear" and of_bodies(name) else cause  # noqa: E731
     return {name: {word(name, cause): rate for cause, rate in rates.items()} for name, rates in budget.items()}

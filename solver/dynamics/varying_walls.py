@@ -81,7 +81,7 @@ def with_varying(equation: Any, name: str, walls: Walls) -> Walls:
 def _varying(equation: Any, given: Any, of: str) -> Any:
     if isinstance(given, str | Node):
         try:
-            node = read_expression(given, equation.text.words) if isinstance(given, str) else given
+            node = read_expression(given, equation.whole_text.words) if isinstance(given, str) else given
             return _of_text(equation, node, str(given) if isinstance(given, str) else unicode(given))
         except WrittenError as error:
             raise ValueError(f"{of}: {error}") from None
@@ -205,7 +205,7 @@ def walls_at_time(equation: Any, name: str) -> Walls:
     if not varies(walls):
         return walls
     made, t = ValueAndRate(equation.grid, equation.method), equation.time_at_walls
-    numbers = {**equation.numbers(), **_given_functions(equation), "t": t}
+    numbers = {**equation.all_numbers, **_given_functions(equation), "t": t}
     is_known = lambda number: isinstance(number, Varying) and not (number.holds_time and t is None)  # noqa: E731
     return walls.mapped(lambda number, side: Moment(number, numbers, made) if is_known(number) else number)
 
@@ -243,7 +243,7 @@ def varies(walls: Walls) -> bool:
 
 def _given_functions(equation: Any) -> dict[str, Any]:
     """Functions that are parameters of the equation, as expressions take them."""
-    return {name: sealed(getattr(equation, name)) for name in equation.text.given_functions}
+    return {name: sealed(getattr(equation, name)) for name in equation.whole_text.given_functions}
 
 
 @dataclass(frozen=True)

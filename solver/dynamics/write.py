@@ -43,6 +43,7 @@ def write(
     invariants: Mapping[str, str] | None = None,
     spectra: Sequence[str] = (),
     vectors: Mapping[str, str] | None = None,
+    flows: Mapping[str, str] | None = None,
     conserved: Sequence[str] | Mapping[str, str] = (),
     rate: str = "",
     limits: Mapping[str, str] | None = None,
@@ -80,6 +81,8 @@ def write(
         invariants: densities that are quadratic in the fields and move between scales; the energies by default.
         spectra: columns that are quadratic in the fields and have a spectrum, as energies and invariants have.
         vectors: further vectors for diagnostics, linear in the fields, by name.
+        flows: velocities that carry passive scalars and are no vector, or more than the vector of this name, as a flow
+            with its uniform part.
         conserved: columns whose drift since the start the series has too, or densities by name of quantities that are
             no columns.
         rate: quantity [1/time] whose largest value over the box, times dt, is the CFL number, where the text does not
@@ -114,6 +117,7 @@ def write(
             invariants=invariants,
             spectra=spectra,
             vectors=vectors or {},
+            flows=flows or {},
             conserved=conserved,
             rate=rate,
             limits=limits or {},

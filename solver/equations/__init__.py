@@ -11,6 +11,7 @@ from solver.dynamics.equation import (
     SplitEquation as SplitEquation,
     advection_rate as advection_rate,
 )
+from solver.dynamics.passive_scalars import PassiveScalar as PassiveScalar
 from solver.dynamics.report import Report as Report
 from solver.dynamics.start_changes import ChangedStart as ChangedStart
 from solver.dynamics.start_warnings import IdleForcing as IdleForcing, UnsolvedModes as UnsolvedModes

@@ -23,6 +23,7 @@ def _text(has_wind: bool, has_cells: bool) -> Text:
     """The equation, with or without a constant wind and cells of flow."""
     wind = " - velocity@grad(c)" if has_wind else ""
     cells = " - dx(v_x*c) - dy(v_y*c)" if has_cells else ""
+    flow = [*(["velocity"] if has_wind else []), *(["v_x*ex + v_y*ey"] if has_cells else [])]
     speeds = {"v_x": "cell_speed*sin(a*x)*cos(b*y)", "v_y": "-cell_speed*a/b*cos(a*x)*sin(b*y)"}
     return Text(
         write=f"dt(c) = diffusivity*lap(c){wind}{cells}",
@@ -33,6 +34,7 @@ def _text(has_wind: bool, has_cells: bool) -> Text:
             **({"velocity": "vector"} if has_wind else {}),
             **(dict.fromkeys(["cell_speed", "a", "b"], "scalar") if has_cells else {}),
         },
+        flows={"flow": " + ".join(flow)} if flow else {},
         energies={},
         series={
             "variance": "(c - mean(c))**2",

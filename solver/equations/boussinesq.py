@@ -133,7 +133,7 @@ class Boussinesq(Equation):
     def numbers(self) -> dict[str, Any]:
         numpy: Any = jnp if isinstance(self.buoyancy_frequency, jax.Array) else np  # NumPy uses no device
         squared = numpy.asarray(self.buoyancy_frequency, self.grid.dtype) ** 2
-        own = {name: getattr(self, name) for name in self.plain_text.system.parameters if name != "per_n2"}
+        own = {name: getattr(self, name) for name in self.parameters_in_text if name != "per_n2"}
         return {**own, "per_n2": 1 / numpy.where(squared > 0, squared, 1)}
 
     def reported(self, report: Report) -> Report:

@@ -128,7 +128,7 @@ class MultiLayerQuasiGeostrophic(Equation):
         found = {f"{name}_{n}": value for name, values in numbered.items() for n, value in enumerate(values, 1)}
         found |= {f"mode_{n}_{m}": value for n, row in enumerate(modes, 1) for m, value in enumerate(row, 1)}
         found |= {name: getattr(self, name) for name in own} | {"surface_coupling": surface}
-        return {name: found[name] for name in self.plain_text.system.parameters}
+        return {name: found[name] for name in self.parameters_in_text}
 
     @property
     def _of_columns(self) -> tuple[Any, ...]:
@@ -196,6 +196,7 @@ def _text(layers: tuple[str, ...], is_free: bool, topography: tuple[tuple[str, A
         invariants={"energy": energy, **enstrophies},
         spectra=list(kinetic),
         vectors={f"{q}_velocity": f"u_{n}" for n, q in numbered},
+        flows={f"{q}_velocity": f"u_{n} + flow_{n}*ex" for n, q in numbered},
         limits={**dict.fromkeys(["drag", "viscosity", "hyperviscosity"], ">= 0"), "hyper_order": ">= 1"},
         symbols=_symbols(count),
         plan=AS_WRITTEN,  # of which the transforms are five for each layer; a search takes minutes for many layers

@@ -76,6 +76,7 @@ class TwoLayerQuasiGeostrophic(Equation):
         },
         spectra=["kinetic_energy"],
         vectors={"upper_velocity": "u_1", "lower_velocity": "u_2"},
+        flows={"upper_velocity": "u_1 + shear*ex", "lower_velocity": "u_2 - shear*ex"},
         limits={"deformation_wavenumber": "> 0", "drag": ">= 0", "hyperviscosity": ">= 0", "hyper_order": ">= 1"},
         symbols={"upper_pv": "q_1", "lower_pv": "q_2", "deformation_wavenumber": "k_d", "shear": "U", "drag": "r",
                  "hyperviscosity": "nu_h", "hyper_order": "p"},

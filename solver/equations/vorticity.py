@@ -132,6 +132,7 @@ def _text(has_wind: bool, has_radius: bool, topography: tuple[tuple[str, Any], .
         energies=energies,
         series=series | ({"potential_enstrophy": "(vorticity + topography)**2/2"} if has_hills else {}),
         vectors={"velocity": "u"},
+        flows={"velocity": "u + mean_velocity"} if has_wind else {},
         limits={"viscosity": ">= 0", "drag": ">= 0", "hyperviscosity": ">= 0", "hyper_order": ">= 1"},
         symbols={"vorticity": "omega", "viscosity": "nu", "drag": "mu", "hyperviscosity": "nu_h", "hyper_order": "p",
                  "mean_velocity": "U", "deformation_radius": "L", "topography": "eta"},

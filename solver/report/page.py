@@ -92,6 +92,9 @@ def what(facts: Facts) -> Html:
     """Equation, grid, start, forcing and time stepping."""
     config = facts.config
     rows = [("equation", _with_parameters(config["equation"])), ("grid", _grid(config.get("grid", {})))]
+    if "scalars" in config:
+        listed = lambda keys: ", ".join(f"{k} = {v}" for k, v in flat(keys).items())  # noqa: E731
+        rows.append(("scalars", "; ".join(f"{name} ({listed(keys)})" for name, keys in config["scalars"].items())))
     for key in ("closure", "initial", "forcing"):
         if key in config:
             rows.append((key, _with_parameters(config[key])))

@@ -24,6 +24,7 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
     equation = simulation.equation
     time = {"stepper": simulation.stepper.name, "end": simulation.end, **simulation.control.time_keys()}
     forcing = {name: _object(forced) for name, forced in equation.forcings().items()}
+    scalars = getattr(equation, "scalars", ())
     start = {name: {"name": "given in Python"} for name in equation.fields}
     return {
         "title": simulation.title,
@@ -33,6 +34,7 @@ def run_table(simulation: Simulation, directory: RunDirectory) -> dict[str, Any]
             **_object(equation),
             **(text_table(equation) if has_text(equation) else {}),
         },
+        **({"scalars": {one.name: _numbers(one) for one in scalars}} if scalars else {}),
         "initial": start if len(start) > 1 else next(iter(start.values())),
         **({"closure": _object(closure)} if (closure := getattr(equation, "closure", None)) is not None else {}),
         **({"forcing": forcing if len(start) > 1 else next(iter(forcing.values()))} if forcing else {}),
@@ -55,9 +57,13 @@ def _grid(grid: Grid) -> dict[str, Any]:
 
 def _object(value: Any) -> dict[str, Any]:
     """Name and parameters of an equation or a forcing."""
+    return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **_numbers(value)}
+
+
+def _numbers(value: Any) -> dict[str, Any]:
+    """The parameters of an object."""
     values = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name not in FROM_THE_RUN}
-    described = {name: _described(v) for name, v in values.items() if v is not None}
-    return {"name": value.name, "class": f"{type(value).__module__}:{type(value).__qualname__}", **described}
+    return {name: _described(v) for name, v in values.items() if v is not None}
 
 
 def _described(value: Any) -> Any:

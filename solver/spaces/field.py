@@ -72,31 +72,34 @@ class Field:
 
 @dataclass(frozen=True)
 class MoreFields:
-    """A class attribute `fields` with more of them where a parameter of the equation names them.
+    """A class attribute `fields` with more of them where an equation has passive scalars, or a parameter names them.
 
     As an attribute of the class it gives the fields that every such equation has; as an attribute of an equation, the
     fields of that equation. Both are mappings from names to fields.
 
     Args:
         always: name → field.
-        by: the parameter that lists the names of the others.
-        each: entry for each of them.
+        by: the parameter that lists the names of others; empty without one.
+        each: entry for each of these.
     """
 
     always: Mapping[str, Field]
-    by: str
-    each: Field
+    by: str = ""
+    each: Field = Field()
 
     def __get__(self, equation: Any, cls: type) -> Mapping[str, Field]:
-        return self.always if equation is None else self.given(vars(equation))
+        if equation is None:
+            return self.always
+        scalars = {scalar.name: scalar.units for scalar in getattr(equation, "scalars", ())}
+        return self.given(vars(equation), scalars)
 
-    def given(self, parameters: Mapping[str, Any]) -> dict[str, Field]:
-        """All fields of an equation with these parameters, by name."""
-        return {**self.always, **dict.fromkeys(parameters.get(self.by, ()), self.each)}
+    def given(self, parameters: Mapping[str, Any], scalars: Mapping[str, str]) -> Mapping[str, Field]:
+        """All fields of an equation with these parameters and these passive scalars, whose units are given by name."""
+        named = dict.fromkeys(parameters.get(self.by, ()), self.each)
+        return {**self.always, **named, **{name: Field(units=units) for name, units in scalars.items()}}
 
 
-def fields_of(cls: Any, parameters: Mapping[str, Any]) -> Mapping[str, Field]:
-    """The fields that an equation of this class has with these parameters."""
+def fields_of(cls: Any, parameters: Mapping[str, Any], scalars: Mapping[str, str]) -> Mapping[str, Field]:
+    """The fields that an equation of this class has with these parameters and passive scalars."""
     declared = inspect.getattr_static(cls, "fields", {})
-    fields: Mapping[str, Field] = declared.given(parameters) if isinstance(declared, MoreFields) else cls.fields
-    return fields
+    return declared.given(parameters, scalars) if isinstance(declared, MoreFields) else cls.fields

@@ -57,10 +57,12 @@ class Resolved:
     Args:
         of: `strain` for its symmetric part S_ij, or `gradient` for ∂u_i/∂x_j.
         dimensions: number of dimensions of space.
+        by_plane: True if the stress depends on the last coordinate, too.
     """
 
     of: Of
     dimensions: int
+    by_plane: bool = False
 
     @property
     def name(self) -> str:
@@ -84,10 +86,13 @@ class Resolved:
 
     @property
     def entries(self) -> tuple[Node, ...]:
-        """The entries that the functions at the points take: S_ij with i ≤ j, or ∂u_i/∂x_j, j changing fastest."""
-        if self.of == "strain":
-            return tuple(self.entry(*pair) for pair in self.pairs)
-        return tuple(self.entry(j, i) for i in self.axes for j in self.axes)
+        """The entries that the functions at the points take: S_ij with i ≤ j, or ∂u_i/∂x_j, j changing fastest.
+
+        The coordinate comes first, if they depend on it.
+        """
+        pairs = self.pairs if self.of == "strain" else [(j, i) for i in self.axes for j in self.axes]
+        place = (Name(self.axes[-1]),) if self.by_plane else ()
+        return (*place, *(self.entry(*pair) for pair in pairs))
 
     def entry(self, i: str, j: str) -> Node:
         """An entry of the definition; of the gradient, i is the axis of the derivative."""

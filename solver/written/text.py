@@ -25,7 +25,7 @@ MOST_ARGUMENTS = 16  # of a function that takes any number
 FEWEST, AS_WRITTEN, BY_PRODUCT_RULE = PLANS = ("fewest transforms", "as written", "by the product rule")
 TABLES = (
     "fields", "unknowns", "define", "parameters", "units", "means", "components", "functions", "energies", "series",
-    "invariants", "vectors", "symbols", "limits",
+    "invariants", "vectors", "flows", "symbols", "limits",
 )  # fmt: skip
 
 LIMITS = (">= 0", "> 0", ">= 1")
@@ -77,6 +77,8 @@ class Text:
             of `mean(f)`, `max(f)`, `min(f)` and columns before them.
         invariants: quadratic forms of the fields that move between scales, as energies; the energies if None.
         vectors: further vectors for diagnostics, as the velocity of a stream function: texts by name.
+        flows: velocities that carry passive scalars and are no vector above, or more than the vector of this name, as a
+            flow with its uniform part: texts by name.
         spectra: columns that are quadratic in the fields, whose spectra are of interest, in addition to energies and
             invariants.
         conserved: columns without whose drift since the start the series is not complete; or densities by name, of
@@ -111,6 +113,7 @@ class Text:
     series: Any = ()
     invariants: Any = None
     vectors: Any = ()
+    flows: Any = ()
     spectra: Sequence[str] = ()
     conserved: Any = ()
     rate: str = ""

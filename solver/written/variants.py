@@ -41,15 +41,16 @@ def with_obstacles(text: Text, dimensions: int, *, move: bool, conditions: Condi
 
 
 @cache
-def with_closure(text: Text, of: Of, dimensions: int) -> Text:
+def with_closure(text: Text, of: Of, dimensions: int, by_plane: bool = False) -> Text:
     """The text with a closure at the points, as functions there (`solver.written.closures`), and with its columns.
 
     Args:
         text: that says `closure`.
         of: `strain` or `gradient`, on which the subgrid stress depends.
         dimensions: number of dimensions of space.
+        by_plane: True if the closure has numbers of each plane normal to the last axis.
     """
-    resolved, velocity = Resolved(of, dimensions), text.closed_velocity
+    resolved, velocity = Resolved(of, dimensions, by_plane), text.closed_velocity
     lines = [with_closures(read_line(line, text.words), resolved) for line in text.write]
     plain, columns = text.plain, {LOSS: canonical(resolved.loss), MEAN_VISCOSITY: canonical(resolved.viscosity)}
     return replace(

@@ -41,7 +41,7 @@ def _rules(entry):
 
 
 FORMULAS = {
-    "navier-stokes": "u_t = −u·∇u − ∇p + ν∇²u − ν_h (−∇²)^q u − μ u, c_t = −u·∇c + κ∇²c − G·u, ∇·u = 0.",
+    "navier-stokes": "u_t = −u·∇u − ∇p + ν∇²u − ν_h (−∇²)^q u − μ u, ∇·u = 0.",
     "mhd": "u_t = −u·∇u + b·∇b + B₀·∇b − ∇p + ν∇²u − ν_h (−∇²)^q u, "
     "b_t = b·∇u − u·∇b + B₀·∇u + η∇²b − η_h (−∇²)^q b, ∇·u = 0, ∇·b = 0.",
     "boussinesq": "u_t = −u·∇u − ∇p − f ẑ×u + b ẑ + ν∇²u − ν_h (−∇²)^q u, "

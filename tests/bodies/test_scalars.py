@@ -14,8 +14,8 @@ LENGTHS, SHAPE = (4.0, 3.0), (48, 36)
 def stream(bodies, shape=SHAPE, lengths=LENGTHS, speed=0.0, diffusivity=0.05, mesh=None, **parameters):
     """Navier–Stokes with a dye and a heat, uniform flow, and fields that vary."""
     grid = sw.Grid(shape, lengths=lengths, mesh=mesh or sw.device_mesh([0]))
-    scalars = {"scalars": ("dye", "heat"), "diffusivities": (diffusivity, 2 * diffusivity)}
-    return sw.equations.NavierStokes(grid, viscosity=0.1, bodies=bodies, **scalars, **parameters)
+    scalars = {"dye": sw.PassiveScalar(diffusivity), "heat": sw.PassiveScalar(2 * diffusivity)}
+    return sw.equations.NavierStokes(grid, viscosity=0.1, bodies=bodies, scalars=scalars, **parameters)
 
 
 def run(flow, dye, speed, step, steps, heat=None):
@@ -49,7 +49,7 @@ def test_the_terms_are_those_of_the_formula(dimensions):
     bodies = SEVERAL if dimensions == 2 else {"hot": hot}
     grid = sw.Grid(shape, lengths=lengths, mesh=sw.device_mesh([0]), dealias="none")
     make = lambda bodies: sw.equations.NavierStokes(  # noqa: E731
-        grid, viscosity=0.1, scalars=("dye", "heat"), diffusivities=(0.05, 0.1), bodies=bodies
+        grid, viscosity=0.1, scalars={"dye": sw.PassiveScalar(0.05), "heat": sw.PassiveScalar(0.1)}, bodies=bodies
     )
     flow, plain, t = make(bodies), make(None), 0.3
     at = grid.coordinates()
@@ -92,7 +92,7 @@ def test_heat_between_cylinders():
         "inner": sw.bodies.Cylinder((2.4, 2.4), 0.8, fixed=("heat",), values=(1.0,)),
         "outer": sw.bodies.Cylinder((2.4, 2.4), 2.0, fixed=("heat",), values=(0.0,), inverted=True),
     }
-    flow = sw.equations.NavierStokes(grid, viscosity=0.5, scalars=("heat",), diffusivities=(0.5,), bodies=bodies)
+    flow = sw.equations.NavierStokes(grid, viscosity=0.5, scalars={"heat": sw.PassiveScalar(0.5)}, bodies=bodies)
     start = {name: jnp.zeros(shape) for name, shape in flow.physical_shapes().items()}
     state = sw.integrate(flow, STEPPER, sw.initial_state(flow, STEPPER, start), step=0.02, steps=200)
     heat = values(flow, state, "heat")

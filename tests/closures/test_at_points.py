@@ -86,7 +86,7 @@ def test_stress_flux_and_rate_against_numpy(make_grid, closure, d):
     """P ∇·τ and ∇·q, the column of what the stress takes, and the largest Σ|u_i|/Δx_i + ν_t k² of one point."""
     grid = make_grid(SHAPE[:d], devices=2, lengths=LENGTHS[:d])
     box, mean = Box(grid), np.array([0.3, -0.2, 0.5])[:d]
-    given = {"scalars": ["c"], "diffusivities": [0.1], "mean_gradients": [mean.tolist()]}
+    given = {"scalars": {"c": sw.PassiveScalar(0.1, mean.tolist())}}
     closed, plain = (NavierStokes(grid, 0.01, **given, closure=one) for one in (closure, None))
     fields = noisy(closed)
     found = change_by_closure(closed, plain, fields)
@@ -129,7 +129,7 @@ def test_a_stratified_flow_is_closed_as_a_flow_with_a_scalar(make_grid, closure)
     """The buoyancy in a mean gradient N² along the last axis, N = 2."""
     grid = make_grid((9, 8, 10), devices=2)
     own, other = {"viscosity": 0.01, "diffusivity": 0.1, "buoyancy_frequency": 2.0}, {"viscosity": 0.01}
-    other |= {"scalars": ["c"], "diffusivities": [0.1], "mean_gradients": [[0.0, 0.0, 4.0]]}
+    other |= {"scalars": {"c": sw.PassiveScalar(0.1, (0.0, 0.0, 4.0))}}
     found = []
     for cls, given, scalar in ((Boussinesq, own, "buoyancy"), (NavierStokes, other, "c")):
         closed, plain = (cls(grid, **given, closure=one) for one in (closure, None))
@@ -254,7 +254,10 @@ class Flat(Smagorinsky):
         (lambda: flow(closure=ABC()), "closure abc: a closure of solver.closures is needed"),
         (lambda: flow(closure=Flat()), "closure smagorinsky in 2 dimensions: 3 are needed"),
         (lambda: flow({"walls": "y"}, closure=Smagorinsky()), "closure smagorinsky between walls: a periodic box"),
-        (lambda: flow(scalars=["c"], diffusivities=[0.1], closure=Network(abs)), "network: it has no flux of scalars"),
+        (
+            lambda: flow(scalars={"c": sw.PassiveScalar()}, closure=Network(abs)),
+            "network: it has no flux of scalars",
+        ),
         (
             lambda: Selection(("eddy_viscosity",), coarsen=2).check(flow(closure=Smagorinsky()), "snapshots"),
             "snapshots.coarsen = 2: eddy_viscosity holds the closure's stress, of the run's grid",

@@ -16,7 +16,7 @@ from solver.equations import NavierStokes
 def test_viscosity_of_each_mode_against_numpy(make_grid):
     """−ν_t(k)k²û of a velocity and of a scalar, with E(k_c) of the last whole shell, k_c = 5; the rate and columns."""
     grid = make_grid((17, 18, 20), devices=2)
-    given = {"scalars": ["c"], "diffusivities": [0.1], "mean_gradients": [[0.3, 0.0, 1.0]]}
+    given = {"scalars": {"c": sw.PassiveScalar(0.1, (0.3, 0.0, 1.0))}}
     closure = Spectral(kolmogorov=1.7, turbulent_schmidt=0.6)
     closed, plain = (NavierStokes(grid, 0.01, **given, closure=one) for one in (closure, None))
     fields, box = noisy(closed), Box(grid)

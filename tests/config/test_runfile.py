@@ -300,14 +300,14 @@ RENAMED = [
         {"wavenumber": 1},
         ["initial.name = 'beltrami' has no initial.energy, initial.peak, initial.slope: dropped"],
     ),
-    ("equation.name=burgers", {"viscosity": 0.5}, ["equation.name = 'burgers' has no equation.scalars: dropped"]),
+    ("equation.name=burgers", {"viscosity": 0.5}, ["equation.name = 'burgers' has no equation.drag: dropped"]),
     ("initial.name=random-phase", {"energy": 0.3}, []),
 ]
 
 
 @pytest.mark.parametrize(("override", "kept", "dropped"), RENAMED, ids=[case[0] for case in RENAMED])
 def test_another_name_keeps_the_keys_that_its_class_has_and_says_which_go(tmp_path, override, kept, dropped):
-    text = DEMO.read_text().replace("viscosity = 5e-3", "viscosity = 0.5\nscalars = []")
+    text = DEMO.read_text().replace("viscosity = 5e-3", "viscosity = 0.5\ndrag = 0.1")
     text = text.replace('name = "taylor-green"', 'name = "random-phase"\nenergy = 0.3\npeak = 8\nslope = 2')
     (tmp_path / "run.toml").write_text(text)
     config = load(tmp_path / "run.toml", assemble.schema(), [override])

@@ -14,7 +14,7 @@ RUNS = sorted((Path(__file__).parents[2] / "runs").glob("*.toml"))
 OTHERS = {"bool": True, "str": "qq", "list": [], "table": {}, "float": 1.5}
 TRIED: set[tuple[tuple[str, ...], str]] = set()
 EITHER = {"value", "tilt", "rotation", "lengths"}  # one number or several
-FREE = ("body", "sponge", "particles")  # sections whose tables have names of the author's
+FREE = ("body", "sponge", "particles", "scalars")  # sections whose tables have names of the author's
 FITTING = {bool: {"bool"}, str: {"str"}, list: {"list"}, dict: {"table"}, float: {"float"}, int: {"float"}}
 
 
@@ -55,7 +55,8 @@ def test_a_key_with_one_wrong_letter(path, tmp_path):
         if place[:-1] in (("equation", "energies"), ("equation", "series")):  # names of the author's, too
             continue
         at = number % len(place[-1])
-        wrong = f"{place[-1][:at]}q{place[-1][at + 1 :]}"
+        letter = "k" if place[-1][at] == "q" else "q"
+        wrong = f"{place[-1][:at]}{letter}{place[-1][at + 1 :]}"
 
         def rename(inner, key, wrong=wrong):
             inner[wrong] = inner.pop(key)

@@ -57,6 +57,29 @@ def test_a_line_soliton_of_kadomtsev_and_petviashvili_travels_obliquely(make_gri
 
 
 @pytest.mark.slow
+def test_a_modulated_line_soliton_of_kadomtsev_and_petviashvili_grows_at_the_exact_rate(make_grid):
+    """KP-I (s = −1): 2∂xx(e^{κx} cos(Ky)/cosh x), κ² = 1 − K, on 2/cosh² x grows as exp(4Kκt) (Zakharov 1975).
+
+    It is the mode of the exact solution 2∂xx log(e^x + e^−x + ε e^{κx + iKy + 4Kκt}) in the frame of the soliton.
+    """
+    growing, length, end = 0.91, 40.0, 0.4
+    kappa, grid = np.sqrt(1 - growing), make_grid((192, 6), devices=2, lengths=(length, 2 * np.pi / growing))
+    x, y = (np.asarray(axis) for axis in grid.coordinates())
+    x = x - length / 2
+    soliton = 2 / np.cosh(x) ** 2
+    mean = np.mean(soliton)  # taken away, the soliton travels more slowly by six times as much
+    mode = np.exp(kappa * x) / np.cosh(x) * ((kappa - np.tanh(x)) ** 2 - 1 / np.cosh(x) ** 2)
+    start = jnp.asarray(soliton - mean + 1e-6 * mode * np.cos(growing * y))
+    equation = kp(means={"u": "x"})(grid, s=-1.0)
+    u = after(equation, start, step=0.004, steps=100)
+    found = 2 * np.fft.fft(u, axis=1)[:, 1].real / 6
+    k = 2 * np.pi / length * np.fft.fftfreq(192, 1 / 192)
+    moved = np.fft.ifft(np.fft.fft(mode[:, 0]) * np.exp(-1j * k * (4 - 6 * mean) * end)).real
+    expected = 1e-6 * np.exp(4 * growing * kappa * end) * moved
+    np.testing.assert_allclose(found, expected, atol=5e-5 * np.max(np.abs(expected)))
+
+
+@pytest.mark.slow
 def test_means_along_an_axis_are_taken_from_the_start(make_grid):
     equation = kp(means={"u": "x"})(make_grid((16, 12), devices=1), s=-1.0)
     x, y = equation.grid.coordinates()

@@ -43,7 +43,7 @@ CASES = {
         "phase-shift-alternating",
     ),
     "scalars": (
-        lambda g: NavierStokes(g, NU, scalars=["dye"], diffusivities=[NU]),
+        lambda g: NavierStokes(g, NU, scalars={"dye": sw.PassiveScalar(NU)}),
         {"velocity": swirl, "dye": wave},
         "phase-shift-random",
     ),

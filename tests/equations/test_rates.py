@@ -20,7 +20,7 @@ ENTRIES = {name: REGISTRY.find("equation", name) for name in REGISTRY.names("equ
 GIVEN = {
     "hall-mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)},
     "mhd": lambda d: {"mean_field": (0.3, -0.2, 0.1)[:d]},
-    "navier-stokes": lambda d: {"scalars": ("dye",), "diffusivities": (0.1,)},
+    "navier-stokes": lambda d: {"scalars": {"dye": sw.PassiveScalar(0.1)}},
     "multi-layer-quasi-geostrophic": lambda d: {
         "layers": ("a", "b"),
         "thicknesses": (0.4, 0.6),

@@ -69,7 +69,7 @@ def test_the_random_force_has_its_rms_memory_and_no_divergence(make_grid, shape)
 DRIVEN = {
     "buoyancy": lambda g, f: Boussinesq(g, 0.1, 0.1, forcing={"buoyancy": f}),
     "magnetic_field": lambda g, f: MHD(g, 0.1, 0.1, forcing={"magnetic_field": f}),
-    "dye": lambda g, f: NavierStokes(g, 0.1, scalars=["dye"], diffusivities=[0.1], forcing={"dye": f}),
+    "dye": lambda g, f: NavierStokes(g, 0.1, scalars={"dye": sw.PassiveScalar(0.1)}, forcing={"dye": f}),
 }
 
 

@@ -109,7 +109,7 @@ FIELDS = {
     "magnetic field": (lambda g, f: MHD(g, 0.1, NU, forcing={"magnetic_field": f}), "magnetic_field", 2),
     "buoyancy": (lambda g, f: Boussinesq(g, 0.1, NU, forcing={"buoyancy": f}), "buoyancy", 1),
     "dye": (
-        lambda g, f: NavierStokes(g, 0.1, scalars=("dye",), diffusivities=(NU,), forcing={"dye": f}), "dye", 1),
+        lambda g, f: NavierStokes(g, 0.1, scalars={"dye": sw.PassiveScalar(NU)}, forcing={"dye": f}), "dye", 1),
     "burgers": (lambda g, f: Burgers(g, NU, forcing=f), "velocity", 2),
 }  # fmt: skip
 COLUMN = {

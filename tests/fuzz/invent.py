@@ -115,19 +115,32 @@ def library_equations(draw: Any, turn: Turn) -> tuple[dict[str, Any], int, dict[
 
 @st.composite
 def further_parts(draw: Any, name: str, dimensions: int) -> dict[str, Any]:
-    """Layers, scalars, and whatever else of an equation is left out where it is not given."""
+    """Layers, and whatever else of an equation is left out where it is not given."""
     if name == "multi-layer-quasi-geostrophic":
         return draw(layers())
     optional: dict[str, Any] = {}
     if name == "vorticity":
         optional = {"mean_velocity": [draw(SIGNED), draw(SIGNED)], "deformation_radius": draw(POSITIVE),
                     "topography": draw(st.sampled_from(HILLS))}  # fmt: skip
-    section = {key: value for key, value in optional.items() if draw(st.booleans())}
-    if name == "navier-stokes" and draw(st.booleans()):
-        section |= {"scalars": ["c"], "diffusivities": [draw(POSITIVE)]}
-        if draw(st.booleans()):
-            section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
-    return section
+    return {key: value for key, value in optional.items() if draw(st.booleans())}
+
+
+SOURCES = ["1", "0.3*t", "0.5*sin(x)", "-0.4*dye"]
+CARRYING = {*FLOWS, *OTHER_FORMS, "active-nematic"} - {"burgers"}
+
+
+@st.composite
+def scalars_of(draw: Any, section: dict[str, Any], dimensions: int) -> dict[str, Any]:
+    """`[scalars.dye]`, or nothing."""
+    if section["name"] not in CARRYING or draw(st.integers(0, 3)):
+        return {}
+    layers = {"two-layer-quasi-geostrophic": ["upper", "lower"]}.get(section["name"], section.get("layers"))
+    optional = {
+        "diffusivity": draw(POSITIVE), "mean_gradient": [draw(SIGNED) for _ in range(dimensions)],
+        "source": draw(st.sampled_from(SOURCES)), "decay": draw(POSITIVE),
+        **({"field": f"{draw(st.sampled_from(layers))}_velocity"} if layers else {}),
+    }  # fmt: skip
+    return {"dye": {key: value for key, value in optional.items() if draw(st.booleans())}}
 
 
 HILLS = ["0.5*cos(2*pi*x/9)", "sin(2*pi*x/9)*sin(2*pi*y/9)", "0.3"]  # with the box's lengths in the place of 9
@@ -334,7 +347,9 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     section, dimensions, fields = draw(equations(turn))
     holds_places = PLACE.search(" ".join(section.get("write", ())))
     rule = draw(st.sampled_from(EXACT)) if holds_places and turn.rule.startswith("phase") else turn.rule
-    grid = draw(grids(dimensions, section["name"], rule))
+    scalars = draw(scalars_of(section, dimensions))
+    fields |= dict.fromkeys(scalars, "scalar")
+    grid = draw(grids(dimensions, section["name"], draw(st.sampled_from(EXACT)) if scalars else rule))
     if turn.forcing == "abc":
         grid["lengths"] = "2 pi"
     if section.get("topography"):  # which the grid is to resolve
@@ -346,6 +361,7 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     table = {
         "grid": grid,
         "equation": section,
+        "scalars": scalars,
         "initial": {name: draw(starts(section, rank, grid)) for name, rank in fields.items()},
         "time": draw(times(section, stepper, is_random=not names.isdisjoint(RANDOM))),
         "devices": draw(devices(turn.mesh, grid)),
@@ -358,9 +374,6 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
         numbers = {"constant": st.sampled_from([0.0, 0.17, 1.0]), "turbulent_schmidt": st.sampled_from([0.3, 2.0])}
         drawn = {key: draw(number) for key, number in numbers.items() if draw(st.booleans())}
         table["closure"] = {"name": "smagorinsky", **drawn}
-        # slopes of scalars are at hand, so that products have another form
-        if len(fields) > 1 and grid["dealias"] not in EXACT:
-            grid["dealias"] = draw(st.sampled_from(EXACT))
     if len(fields) == 1:
         table["initial"] = next(iter(table["initial"].values()))
     if not is_calm(table):

@@ -63,8 +63,10 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
     walls = {one: draw(conditions(one in solenoidal, one, grid)) for one in fields}
     if any(walls["velocity"].get(side) == walls["magnetic_field"][side] == "free-slip" for side in _sides(section)):
         section["mean_field"][-1] = 0.0  # across such walls it is refused
+    scalars = section.pop("scalars", {})
     table = {
-        "grid": grid, "equation": section, "walls": {one: both for one, both in walls.items() if both},
+        "grid": grid, "equation": section, "scalars": scalars,
+        "walls": {one: both for one, both in walls.items() if both},
         "initial": {one: draw(started(one, rank, fields, grid)) for one, rank in fields.items()},
         "time": draw(times(_stepper(turn.stepper) if draw(st.integers(0, 4)) else turn.stepper)),
         "devices": draw(devices(turn.mesh, grid)),
@@ -135,9 +137,9 @@ def of_library(draw: Any, name: str, dimensions: int) -> tuple[dict[str, Any], d
         section.pop("rotation", None)
     if name != "navier-stokes" or draw(st.booleans()):
         return section, fields
-    section |= {"scalars": ["c"], "diffusivities": [draw(VISCOUS)]}
+    section["scalars"] = {"c": {"diffusivity": draw(VISCOUS)}}
     if draw(st.booleans()):
-        section["mean_gradients"] = [[draw(SIGNED) for _ in range(dimensions)]]
+        section["scalars"]["c"]["mean_gradient"] = [draw(SIGNED) for _ in range(dimensions)]
     return section, {**fields, "c": "scalar"}
 
 

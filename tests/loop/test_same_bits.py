@@ -26,6 +26,11 @@ PAIRS = {
 }  # fmt: skip
 
 
+CARRIED = {  # passive scalars of some of them
+    "boussinesq": ["scalars={ age = { source = '1 - age*buoyancy', decay = 0.1 } }", "initial.age={ name = 'bump' }"],
+}
+
+
 def build(folder, equation, stepper):
     """The run file that `slabwave new` prints, on a small grid."""
     path = folder / "run.toml"
@@ -36,6 +41,7 @@ def build(folder, equation, stepper):
         f"grid.shape={[12, 10, 8][:dimensions]}",
         f"grid.lengths={[6.0] * dimensions}",
         *OF_SMALL_GRIDS.get((equation, dimensions), []),
+        *CARRIED.get(equation, []),
     ]
     devices = range(min(2, dimensions))  # a one-dimensional grid uses one
     return Assembly(load(path, REGISTRY, [*small, f"time.stepper={stepper}"]), sw.device_mesh(devices))

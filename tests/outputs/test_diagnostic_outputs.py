@@ -380,7 +380,7 @@ def test_the_velocity_comes_first(make_grid):
 @pytest.mark.slow
 def test_scalars_have_structure_functions(make_grid):
     grid = make_grid((12, 14, 10), devices=1)
-    flow = sw.equations.NavierStokes(grid, 0.1, scalars=("dye",), diffusivities=(0.1,))
+    flow = sw.equations.NavierStokes(grid, 0.1, scalars={"dye": sw.PassiveScalar(0.1)})
     output = sw.outputs.StructureFunctions(orders=(2, 3), separations=(1, 2))
     assert list(output.layout(flow).columns) == ["longitudinal", "transverse", "dye"]
     noise = np.random.default_rng(3).normal(size=(1, *grid.shape))

@@ -512,7 +512,7 @@ def test_records_that_files_would_take_apart_are_refused(make_grid):
 
 @pytest.mark.parametrize("name", ["step", "time"])
 def test_a_field_called_as_an_axis_of_snapshots_is_refused(make_grid, name):
-    equation = NavierStokes(make_grid((8, 8), devices=1), 0.1, scalars=(name,), diffusivities=(0.1,))
+    equation = NavierStokes(make_grid((8, 8), devices=1), 0.1, scalars={name: sw.PassiveScalar(0.1)})
     with pytest.raises(ValueError, match=f"a quantity called '{name}', as an axis of the file is"):
         sw.outputs.Snapshots().check(equation)
 

@@ -17,7 +17,7 @@ def run(
     directory, end, *, devices=2, resume=False, control=None, shape=(12, 14, 9), momentary=False, more=(), **options
 ):
     grid = sw.Grid(shape, mesh=sw.device_mesh(range(devices)))
-    flow = sw.equations.NavierStokes(grid, viscosity=0.02, scalars=("dye",), diffusivities=(0.01,))
+    flow = sw.equations.NavierStokes(grid, viscosity=0.02, scalars={"dye": sw.PassiveScalar(0.01)})
     stepper = sw.steppers.IFRK2()
     x = sw.initial.TaylorGreen()(grid)
     state = sw.initial_state(flow, stepper, {"velocity": x, "dye": x[:1] + 0.3})

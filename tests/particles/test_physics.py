@@ -107,9 +107,7 @@ def test_a_passive_scalar_is_the_density_of_tracers_that_have_its_values():
     """Σ c(x₀) exp(−ik·x)/N is ĉ(k), as ∂c/∂t + u·∇c = 0 moves both, from a fine lattice."""
     stepper, grid = sw.steppers.IFRK4(), sw.Grid((48, 48), mesh=sw.device_mesh([0]))
     dust = sw.particles.Tracers(count=96**2, start="lattice", order=6)
-    flow = sw.equations.NavierStokes(
-        grid, viscosity=0.0, scalars=("c",), diffusivities=(0.0,), particles={"dust": dust}
-    )
+    flow = sw.equations.NavierStokes(grid, viscosity=0.0, scalars={"c": sw.PassiveScalar()}, particles={"dust": dust})
     cells = sw.sample(lambda x, y: (jnp.cos(x) * jnp.sin(y), -jnp.sin(x) * jnp.cos(y)), grid)
     scalar = lambda x, y: 1 + 0.5 * np.sin(x + 0.3) + 0.3 * np.cos(y - 2 * x)  # noqa: E731
     c = sw.sample(lambda x, y: 1 + 0.5 * jnp.sin(x + 0.3) + 0.3 * jnp.cos(y - 2 * x), grid)

@@ -23,7 +23,7 @@ def channel(make_grid, devices=1):
     """Flow between a wall at rest and one that moves, and a scalar: waves that the points hold exactly."""
     grid = make_grid((9, 6, 17), devices, lengths=(2.0, 3.0, 1.0), walls="z")
     flow = sw.equations.NavierStokes(
-        grid, NU, scalars=("dye",), diffusivities=(0.3,),
+        grid, NU, scalars={"dye": sw.PassiveScalar(0.3)},
         walls={"velocity": sw.walls.Moving(upper=(0.5, 0.0)), "dye": sw.walls.Value(1.0, 0.0)},
     )  # fmt: skip
     x, y, z = grid.coordinates()

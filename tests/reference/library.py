@@ -9,6 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 HYPER = {"hyperviscosity": 0.0, "hyper_order": 2}
+STREAMS = {  # texts of velocities that follow from a field
+    **{name: {"velocity": "v"} for name in ("hasegawa-mima", "hasegawa-wakatani", "vorticity")},
+    **{name: {"velocity": "u"} for name in ("active-nematic", "reduced-mhd")},
+    "surface-quasi-geostrophic": {"velocity": "perp(psi)"},
+    "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
+}
 HYPER_TWO = {"hyperviscosity": 0.0, "hyperdiffusivity": 0.0, "hyper_order": 2}
 
 
@@ -34,8 +40,8 @@ TABLE = {
         energies={"energy": "velocity@velocity/2"}, series={"dissipation": "-viscosity*velocity@lap(velocity)"},
     ),
     "cahn-hilliard": scalar(
-        "dt(c) = mobility*lap(c**3 - c - gradient_energy*lap(c))", name="c",
-        defaults={"mobility": 1.0, "gradient_energy": 1.0}, energies={},
+        "dt(c) = mobility*lap(c**3 - c - gradient_energy*lap(c))", name="c", energies={},
+        defaults={"mobility": 1.0, "gradient_energy": 1.0},
         series={"free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"},
     ),
     "complex-ginzburg-landau": entry(
@@ -44,10 +50,8 @@ TABLE = {
         {"amplitude": "wavefunction"}, defaults={"linear_dispersion": 0.0, "nonlinear_dispersion": 1.5}, energies={},
         series={"mean_square": "abs(amplitude)**2", "max_modulus": "max(abs(amplitude))"},
     ),
-    "fisher-kpp": scalar(
-        "dt(u) = diffusivity*lap(u) + growth*u*(1 - u)", defaults={"diffusivity": 1.0, "growth": 1.0}, energies={},
-        series={"mean_u": "u"},
-    ),
+    "fisher-kpp": scalar("dt(u) = diffusivity*lap(u) + growth*u*(1 - u)", energies={}, series={"mean_u": "u"},
+                         defaults={"diffusivity": 1.0, "growth": 1.0}),
     "gray-scott": entry(
         ["dt(u) = diffusivity_u*lap(u) - u*v**2 + feed*(1 - u)",
          "dt(v) = diffusivity_v*lap(v) + u*v**2 - (feed + kill)*v"],
@@ -58,9 +62,8 @@ TABLE = {
     "brusselator": entry(
         ["dt(u) = diffusivity_u*lap(u) + feed - (conversion + 1)*u + u**2*v",
          "dt(v) = diffusivity_v*lap(v) + conversion*u - u**2*v"],
-        {"u": "scalar", "v": "scalar"}, energies={},
+        {"u": "scalar", "v": "scalar"}, energies={}, series={"mean_u": "u", "mean_v": "v"},
         defaults={"feed": 3.0, "conversion": 9.0, "diffusivity_u": 2.0, "diffusivity_v": 8.0},
-        series={"mean_u": "u", "mean_v": "v"},
     ),
     "hasegawa-mima": scalar(
         "dt(q) = -v@grad(q) + density_gradient*dy(phi) + cause(viscosity, viscosity*lap(q))"
@@ -78,21 +81,16 @@ TABLE = {
     ),
     "klein-gordon": entry(
         ["dt(phi) = rate_of_phi", "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi - coupling*phi**3"],
-        {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0, "coupling": 0.0},
-        energies={},
-    ),
+        {"phi": "scalar", "rate_of_phi": "scalar"}, energies={},
+        defaults={"wave_speed": 1.0, "mass": 1.0, "coupling": 0.0}),
     "sine-gordon": entry(
         ["dt(phi) = rate_of_phi",
          "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi + explicit(mass**2*phi) - mass**2*sin(phi)"],
         {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0}, energies={},
     ),
-    "korteweg-de-vries": scalar(
-        "dt(u) = -nonlinearity*u*dx(u) - dispersion*dx(dx(dx(u)))",
-        defaults={"nonlinearity": 6.0, "dispersion": 1.0}, energies={},
-    ),
-    "modified-korteweg-de-vries": scalar(
-        "dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))", defaults={"sign": 1}, energies={},
-    ),
+    "korteweg-de-vries": scalar("dt(u) = -nonlinearity*u*dx(u) - dispersion*dx(dx(dx(u)))",
+                                defaults={"nonlinearity": 6.0, "dispersion": 1.0}, energies={}),
+    "modified-korteweg-de-vries": scalar("dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))", defaults={"sign": 1}, energies={}),
     "kuramoto-sivashinsky": scalar(
         "dt(u) = -antidiffusivity*lap(u) - hyperdiffusivity*lap(lap(u)) - steepening*grad(u)@grad(u)/2 - damping*u",
         no_mean=("u",), series={"mean_square_gradient": "grad(u)@grad(u)"},
@@ -170,8 +168,7 @@ TABLE = {
          " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
          " + viscosity*(2*sym(grad(velocity))@grad(log_density) - 2/3*div(velocity)*grad(log_density))",
          "dt(log_density) = -velocity@grad(log_density) - div(velocity) + penalise(log_density, 0)"],
-        {"velocity": "vector", "log_density": "scalar"}, defaults={"sound_speed": 1.0, "viscosity": 0.01}, energies={},
-    ),
+        {"velocity": "vector", "log_density": "scalar"}, defaults={"sound_speed": 1.0, "viscosity": 0.01}, energies={}),
     "oldroyd-b": entry(
         ["dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
          " + cause(stress, div(stress)) + penalise(velocity)",
@@ -199,9 +196,8 @@ TABLE = {
     "zakharov": entry(
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
          "dt(rate_of_density) = lap(density) + lap(abs(envelope)**2)"],
-        {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, no_mean=("rate_of_density",),
-        energies={},
-    ),
+        {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, energies={},
+        no_mean=("rate_of_density",)),
 }  # fmt: skip
 TABLE["hasegawa-mima"]["lines"].append("lap(phi) - phi = q")
 TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy")
@@ -211,27 +207,44 @@ def navier_stokes(given, d):
     lines = ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity)"
              " + hyper(velocity, hyperviscosity, hyper_order)) - cause(drag, drag*velocity) + penalise(velocity)",
              "div(velocity) = 0"]  # fmt: skip
-    fields, numbers = {"velocity": "vector"}, {"drag": 0.0, **HYPER}
     closed = "constant" in given  # of a closure
     define = {"strain": "sym(grad(velocity))",
               "eddy": "(constant*width)**2*sqrt(2*trace(strain@strain))"} if closed else {}  # fmt: skip
     lines[0] += " + div(2*eddy*strain)" if closed else ""
-    for i, name in enumerate(given.get("scalars", ())):
-        gradient = np.array(given.get("mean_gradients") or [[0.0] * d] * 9)[i]
-        pull = " - ".join(["", *(f"explicit({g}*velocity.{'xyz'[a]})" for a, g in enumerate(gradient.tolist()) if g)])
-        kappa = given["diffusivities"][i]
-        spread = f"cause(diffusion, {kappa}*lap({name}))"
-        steep = " + ".join([f"grad({name})", *(f"{g}*e{'xyz'[a]}" for a, g in enumerate(gradient.tolist()) if g)])
-        pull += f" + div(eddy/turbulent_schmidt*({steep}))" if closed else ""
-        lines.append(f"dt({name}) = -div({name}*velocity) + {spread}{pull} + penalise({name}, {kappa})")
-        fields[name] = "scalar"
-    energies = {"energy": "velocity@velocity/2"}
-    energies |= {f"{name}_variance": f"{name}*{name}" for name in given.get("scalars", ())}
     series = {"enstrophy": "square(grad(velocity))/2"}
     series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)", "eddy_viscosity": "eddy"} if closed else {}
     return entry(
-        lines, fields, unknowns={"p": "scalar"}, define=define, defaults=numbers, energies=energies, series=series
-    )
+        lines, {"velocity": "vector"}, unknowns={"p": "scalar"}, define=define, defaults={"drag": 0.0, **HYPER},
+        energies={"energy": "velocity@velocity/2"}, series=series,
+    )  # fmt: skip
+
+
+def with_scalars(found, given, section, d):
+    """An entry with the lines of `[scalars]`: each is carried by a velocity with its uniform part."""
+    layers, shear, ranks = section.get("layers", ()), section.get("shear", 0.0), found["fields"] | found["unknowns"]
+    uniform = {"velocity": section.get("mean_velocity"), "upper_velocity": [shear], "lower_velocity": [-shear]}
+    uniform |= {f"{q}_velocity": [u] for q, u in zip(layers, section.get("mean_flows") or (), strict=False)}
+    flows = {**section.get("vectors", {}), **STREAMS.get(section["name"], {})}
+    flows |= {f"{q}_velocity": f"perp(psi_of_{q})" for q in layers} | {n: n for n, r in ranks.items() if r == "vector"}
+    found = {name: value.copy() if name in ("lines", "fields", "series") else value for name, value in found.items()}
+    if found["energies"] is None:
+        column = "energy" if len(found["fields"]) == 1 else "{}_energy"
+        found["energies"] = {column.format(name): f"square({name})/2" for name in found["fields"]}
+    for name, one in given.items():
+        by = one.get("field") or next(iter(flows))
+        u, kappa, gradient = flows[by], one.get("diffusivity", 0.0), one.get("mean_gradient") or [0.0] * d
+        line = f"dt({name}) = -{u}@grad({name}) + cause(diffusion, {kappa}*lap({name}))"
+        if "constant" in section and u == "velocity":  # of a closure
+            steep = [f"grad({name})", *(f"{g}*e{a}" for a, g in zip("xyz", gradient, strict=False))]
+            line += f" + div(eddy/turbulent_schmidt*({' + '.join(steep)}))"
+        line += "".join(f" - explicit({g}*({u}).{a})" for a, g in zip("xyz", gradient, strict=False) if g)
+        for a, g, wind in zip("xyz", gradient, uniform.get(by) or (), strict=False):
+            line += f" - {wind}*d{a}({name}) - {wind * g}"
+        line += f" - cause(decay, {one.get('decay', 0.0)}*{name}) + ({one.get('source') or 0})"
+        line += f" + penalise({name}, {kappa})" if f"penalise({u})" in "".join(found["lines"]) else ""
+        found["lines"].append(line)
+        found["fields"][name], found["series"][f"{name}_mean"] = "scalar", name
+    return found | {"energies": found["energies"] | {f"{name}_variance": f"{name}*{name}" for name in given}}
 
 
 def boussinesq(given, d):
@@ -354,12 +367,10 @@ def vorticity(given, d):
 
 
 def advection_diffusion(given, d):
-    line = "dt(c) = diffusivity*lap(c)"
-    if given.get("velocity"):
-        line += " - velocity@grad(c)"
-    if given.get("cell_speed"):
-        line += " - dx(cell_speed*sin(a*x)*cos(b*y)*c) + dy(cell_speed*a/b*cos(a*x)*sin(b*y)*c)"
-    return entry(line, {"c": "scalar"}, energies={}, series={"variance": "(c - mean(c))**2"})
+    cells = " - dx(cell_speed*sin(a*x)*cos(b*y)*c) + dy(cell_speed*a/b*cos(a*x)*sin(b*y)*c)"
+    line = "dt(c) = diffusivity*lap(c)" + " - velocity@grad(c)" * bool(given.get("velocity"))
+    return scalar(line + cells * bool(given.get("cell_speed")), name="c", energies={},
+                  series={"variance": "(c - mean(c))**2"})  # fmt: skip
 
 
 BUILT = {

@@ -14,6 +14,7 @@ from .box import Box
 from .control import Control, NotKnown, next_time, rate_of
 from .forcings import force
 from .layer import Layer
+from .library import STREAMS
 from .outputs import Record
 from .particles import Particles
 from .splitting import STEPS, Wavefunction
@@ -23,16 +24,10 @@ from .system import System
 from .walls import RecordBetween, Walled, conditions_of
 
 NOT_NUMBERS = {
-    "name", "scalars", "diffusivities", "mean_gradients", "cell_periods", "energy_budget", "layers", "thicknesses",
-    "reduced_gravities", "surface_gravity", "coriolis", "mean_flows", "topography", "mean_velocity",
-    "deformation_radius",
+    "name", "scalars", "cell_periods", "energy_budget", "layers", "thicknesses", "reduced_gravities", "surface_gravity",
+    "coriolis", "mean_flows", "topography", "mean_velocity", "deformation_radius",
 }  # fmt: skip
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
-STREAMS = {  # texts of velocities that follow from a field
-    **{name: {"velocity": "v"} for name in ("hasegawa-mima", "hasegawa-wakatani", "vorticity")},
-    "surface-quasi-geostrophic": {"velocity": "perp(psi)"},
-    "two-layer-quasi-geostrophic": {"upper_velocity": "perp(a)", "lower_velocity": "perp(b)"},
-}
 AT_WALL = re.compile(r"(?:(d[xyz])\((\w+)\)|(\w+))\((bottom|top)\) = (.*)")  # a condition as a line of a text
 SQUARE_OF_SLOPES = re.compile(r"square\(grad\((\w+)\)\)")  # of all modes, also of those whose slope nobody knows
 SPLIT = {"gross-pitaevskii", "schroedinger-poisson"}
@@ -50,7 +45,8 @@ def with_closure(table):
     given, numbers = dict(table.get("closure", {})), {"constant": 0.17, "turbulent_schmidt": 0.7}
     if given.pop("name", "smagorinsky") != "smagorinsky":
         raise NotKnown("closure")
-    return {**table["equation"], **(numbers if "closure" in table else {}), **given}
+    scalars = table.get("scalars", {})
+    return {**table["equation"], **(numbers if "closure" in table else {}), **given, "scalars": scalars}
 
 
 def system_of(table):
@@ -67,13 +63,6 @@ def system_of(table):
         return Wavefunction(box, section)
     viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))
     bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None
-    if name == "written":
-        lines = section["write"]
-        return System(
-            box, [lines] if isinstance(lines, str) else lines, section["fields"], section.get("parameters", {}),
-            section.get("unknowns", {}), section.get("define", {}), functions_of(section),
-            section.get("energies"), section.get("series"), section.get("means", {}), bodies,
-        )  # fmt: skip
     entry, numbers = entry_of(section, d)
     if name == "advection-diffusion" and section.get("cell_speed"):
         periods = section.get("cell_periods", 1)
@@ -82,7 +71,7 @@ def system_of(table):
     series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
-        entry["define"], None, entry["energies"], series, entry["no_mean"], bodies,
+        entry["define"], functions_of(section), entry["energies"], series, entry["no_mean"], bodies,
     )  # fmt: skip
 
 
@@ -92,23 +81,23 @@ def functions_of(section):
 
 
 def entry_of(section, d):
-    """The entry of the library, and its numbers."""
-    name = section["name"]
-    if name not in library.TABLE and name not in library.BUILT:
+    """The entry of the library, or that a text is, with passive scalars; and its numbers."""
+    name, lines = section["name"], section.get("write", [])
+    if name == "written":
+        entry = {"lines": [lines] if isinstance(lines, str) else list(lines), "define": {}, "unknowns": {},
+                 "energies": None, "series": {}, "no_mean": section.get("means", {}), **section}  # fmt: skip
+        given = section.get("parameters", {})
+    elif name in library.TABLE or name in library.BUILT:
+        entry = library.BUILT[name](section, d) if name in library.BUILT else library.TABLE[name]
+        given = {k: int(v) if isinstance(v, bool) else v for k, v in section.items() if k not in NOT_NUMBERS}
+    else:
         raise NotKnown(name)
-    entry = library.BUILT[name](section, d) if name in library.BUILT else library.TABLE[name]
-    given = {k: int(v) if isinstance(v, bool) else v for k, v in section.items() if k not in NOT_NUMBERS}
-    return entry, {**entry["defaults"], **given}
+    numbers = {**entry.get("defaults", {}), **given}
+    return library.with_scalars(entry, section["scalars"], section, d) if section["scalars"] else entry, numbers
 
 
 def between_walls(table, section, layer):
-    if section["name"] == "written":
-        lines = section["write"]
-        entry = {"lines": [lines] if isinstance(lines, str) else lines, "define": {}, "unknowns": {}, "energies": None,
-                 "series": {}, **section}  # fmt: skip
-        numbers = section.get("parameters", {})
-    else:
-        entry, numbers = entry_of(section, layer.dimensions)
+    entry, numbers = entry_of(section, layer.dimensions)
     at_walls = [AT_WALL.fullmatch(line) for line in entry["lines"]]
     walls = {name: dict(both) for name, both in table.get("walls", {}).items()}
     for slope, of, name, place, number in (match.groups() for match in at_walls if match):

@@ -12,10 +12,8 @@ from solver.assemble.classes import built_in
 DEVICES = {1: 1, 2: 2, 3: 4}
 ONE_D, THREE_D = {"korteweg-de-vries", "modified-korteweg-de-vries"}, {"hall-mhd", "reduced-mhd"}
 GIVEN = {
-    "navier-stokes": {"viscosity": 0.02, "drag": 0.1, "scalars": ["c"], "diffusivities": [0.03],
-                      "mean_gradients": [[0.3, 1.0]]},
-    "navier-stokes of large eddies": {"viscosity": 0.01, "scalars": ["c"], "diffusivities": [0.02],
-                                      "mean_gradients": [[0.3, 1.0]]},
+    "navier-stokes": {"viscosity": 0.02, "drag": 0.1},
+    "navier-stokes of large eddies": {"viscosity": 0.01},
     "boussinesq": {"viscosity": 0.02, "diffusivity": 0.03, "buoyancy_frequency": 1.5},
     "mhd": {"viscosity": 0.02, "resistivity": 0.03, "mean_field": [0.3, 0.2]},
     "hall-mhd": {"viscosity": 0.02, "resistivity": 0.03, "ion_inertial_length": 0.2, "mean_field": [0.3, 0.2, -0.1]},
@@ -45,6 +43,15 @@ GIVEN = {
     "fene-p": {"longest": 6.0, "relaxation_time": 0.7, "stress_diffusivity": 0.02},
     "kuramoto-sivashinsky": {"antidiffusivity": 0.7, "hyperdiffusivity": 0.3, "steepening": -1.4, "damping": 0.2},
 }  # fmt: skip
+DYE = {"diffusivity": 0.03, "mean_gradient": [0.3, 1.0]}
+MADE = {"diffusivity": 0.02, "decay": 0.7, "source": "0.3*dye + t*cos(x)"}
+SCALARS = {
+    "navier-stokes": {"c": DYE},
+    "navier-stokes of large eddies": {"c": DYE},
+    "vorticity over hills": {"dye": DYE, "made": MADE},
+    "two-layer-quasi-geostrophic": {"dye": {**DYE, "field": "lower_velocity"}, "upper": {}},
+    "reduced-mhd": {"age": {"source": "1", "mean_gradient": [0.1, 0.2, 0.3], "units": "time"}},
+}
 BETWEEN_WALLS = {"rayleigh-benard"}  # test_walls.py
 AROUND_ONE = {"gray-scott", "brusselator", "keller-segel"}
 
@@ -61,21 +68,22 @@ THOROUGH = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(n, marks=[pytest.mark.thorough] * (n in THOROUGH)) for n in NAMES])
 def test_fields_and_columns_are_those_of_the_second_program(case, make_grid):
-    name, given = case.partition(" ")[0], GIVEN.get(case, {})
+    name, given, scalars = case.partition(" ")[0], GIVEN.get(case, {}), SCALARS.get(case, {})
     is_split = case.endswith(" split") or name in runs.SPLIT
     dimensions = 1 if name in ONE_D else 3 if name in THREE_D else 2
     shape = [[16], [16, 12], [9, 8, 10]][dimensions - 1]
     lengths = [2 * np.pi, 5.0, 4.0][:dimensions]
     table = {
-        "grid": {"shape": shape, "lengths": lengths}, "equation": {"name": name, **given},
+        "grid": {"shape": shape, "lengths": lengths}, "equation": {"name": name, **given}, "scalars": scalars,
         "time": {"stepper": "yoshida4" if is_split else "ifrk4", "step": 0.01, "end": 0.05},
     }  # fmt: skip
     closure = {"constant": 0.4, "turbulent_schmidt": 0.5} if case.endswith(" of large eddies") else {}
     table |= {"closure": {"name": "smagorinsky", **closure}} if closure else {}
     closed = {"closure": sw.closures.Smagorinsky(**closure)} if closure else {}
+    carried = {"scalars": {n: sw.PassiveScalar(**one) for n, one in scalars.items()}} if scalars else {}
     kind, rule = built_in("equation")[name], {"dealias": "none"} if is_split else {}
     grid = make_grid(tuple(shape), devices=DEVICES[dimensions], lengths=tuple(lengths), real=kind.is_real(), **rule)
-    equation = kind(grid, **{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, **closed)
+    equation = kind(grid, **{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, **closed, **carried)
     random = np.random.default_rng(0)
     start = {
         n: 0.5 * random.standard_normal(v.shape) + (name in AROUND_ONE)

@@ -38,7 +38,7 @@ ROWS = {
         [7, 6, 9], [2.0, 3.0, 1.0], "etdrk5s4", 2,
     ),
     "navier-stokes": (
-        {"viscosity": 0.05, "drag": 0.2, "scalars": ["c"], "diffusivities": [0.03], "mean_gradients": [[0.3, 1.0]]},
+        {"viscosity": 0.05, "drag": 0.2, "scalars": {"c": {"diffusivity": 0.03, "mean_gradient": [0.3, 1.0]}}},
         {"velocity": SWINGS, "c": VARY},
         [9, 8], [3.0, 1.5], "imexrk3", 1, {"velocity": [0.5, 0.0], "c": [0.4]},
     ),
@@ -78,11 +78,13 @@ ROWS = {
 
 
 def table_of(name):
-    section, walls, shape, lengths, stepper, *more = ROWS[name]
+    given, walls, shape, lengths, stepper, *more = ROWS[name]
+    section = {key: value for key, value in given.items() if key != "scalars"}
     devices, force = [*more, *[1, {}][len(more) :]]
     return {
         "grid": {"shape": shape, "lengths": lengths, "walls": "xyz"[len(shape) - 1]},
         "equation": {"name": name.partition(",")[0], **section}, "walls": walls,
+        "scalars": given.get("scalars", {}),
         "time": {"stepper": stepper, "step": 0.01, "end": 0.05}, "devices": {"use": list(range(devices))},
         **({"forcing": {n: {"name": "uniform", "acceleration": a} for n, a in force.items()}} if force else {}),
     }  # fmt: skip

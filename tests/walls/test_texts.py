@@ -66,7 +66,7 @@ def test_n_is_the_equation_tested_with_any_field(make_grid, dimensions, options)
 def test_products_conserve_energy(make_grid, dimensions, rigid):
     grid = convection(make_grid, dimensions).grid
     of = {"velocity": walls.NoSlip() if rigid else walls.FreeSlip(), "c": walls.Slope()}
-    equation = sw.equations.NavierStokes(grid, 0.1, scalars=("c",), diffusivities=(0.1,), walls=of)
+    equation = sw.equations.NavierStokes(grid, 0.1, scalars={"c": sw.PassiveScalar(0.1)}, walls=of)
     fields = random_fields(equation)
     change = equation.nonlinear(fields, 0.0)
     for name, power in dot(equation, fields, change).items():
@@ -148,7 +148,7 @@ def test_what_a_text_cannot_have_is_refused(make_grid, name):
 
 def test_conditions_that_do_not_fit_are_refused(make_grid):
     grid, box = make_grid((12, 17), 1, walls="y"), make_grid((12, 17), 1)
-    flow = lambda **of: sw.equations.NavierStokes(grid, 0.1, scalars=("c",), diffusivities=(0.1,), walls=of)  # noqa: E731
+    flow = lambda **of: sw.equations.NavierStokes(grid, 0.1, scalars={"c": sw.PassiveScalar(0.1)}, walls=of)  # noqa: E731
     given = {
         "field c has no condition": {},
         "the fields velocity, c": {"c": walls.Value(), "d": walls.Value()},

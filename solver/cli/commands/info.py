@@ -127,6 +127,7 @@ def _print_run(directory: RunDirectory) -> None:
         "start": _start(table["initial"]),
         **_branch_of(table["initial"]),
         "forcing": _start(table["forcing"]) if "forcing" in table else "none",
+        **({"scalars": _scalars(table["scalars"])} if "scalars" in table else {}),
         **({"closure": _with_parameters(table["closure"])} if "closure" in table else {}),
         **_bodies_of(table),
         "time": f"{time['stepper']}, {control}, until t = {time['end']}",
@@ -149,6 +150,12 @@ def _start(table: dict[str, Any]) -> str:
     if "name" in table:
         return _with_parameters(table)
     return "; ".join(f"{field}: {_with_parameters(section)}" for field, section in table.items())
+
+
+def _scalars(tables: dict[str, dict[str, Any]]) -> str:
+    """The passive scalars by name, with their parameters."""
+    shown = {name: ", ".join(f"{k} = {v}" for k, v in table.items()) for name, table in tables.items()}
+    return "; ".join(f"{name} ({parameters})" for name, parameters in shown.items())
 
 
 def _bodies_of(table: dict[str, Any]) -> dict[str, str]:
