@@ -31,7 +31,7 @@ from solver.grid import Grid, Storage, moved
 from solver.mesh import AnyMesh
 from solver.operators import Fields
 from solver.spaces import Space
-from solver.spaces.field import Field
+from solver.spaces.field import Field, kinds_of
 from solver.spaces.manifold import on_manifold
 
 
@@ -108,7 +108,7 @@ class AnyEquation(eqx.Module):
     @classmethod
     def is_real(cls) -> bool:
         """True if any of its fields is real at the points: then `self.grid` is the grid of its real fields."""
-        return any(field.real for field in cls.fields.values())
+        return any(field.real for field in kinds_of(cls))
 
     def on_mesh(self, mesh: AnyMesh) -> Any:
         """The same equation on other devices; `solver.hand_over` moves its states there.

@@ -81,6 +81,8 @@ class Report:
             sum is the energy's time derivative. None for an equation whose budget cannot be kept.
         vectors: coefficients of vectors by name, the velocity first; structure functions, scales, and densities of
             gradients and vorticity are computed for them.
+        flows: coefficients of those vectors that a uniform flow is added to, which the equation keeps apart from its
+            fields, with this flow: they carry particles.
         density: the equation's own density `(x, y, z)`, from values at the points; None without one: then |ψ|² of the
             first wavefunction counts.
         invariants: quantities Q = ½⟨u · g⟩ whose transfer between scales is of interest, by name: the g of each.
@@ -127,6 +129,7 @@ class Report:
     vectors: Callable[[Fields], Fields]
     invariants: Callable[[Fields], dict[str, Fields]]
     invariant_units: Callable[[], dict[str, str]]
+    flows: Callable[[Fields], Fields] = nothing
     exchanges: Callable[[Fields], dict[str, tuple[Array, Array]]] = nothing
     conserved: Callable[[Fields], Numbers] = nothing
     conserved_scales: Callable[[Fields], Numbers] = nothing

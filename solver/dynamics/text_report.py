@@ -58,6 +58,7 @@ def report_of_text(equation: Any, made: type[TextReport], *, has_own_n: bool = F
         energies=text.energies,
         budget=text.budget,
         vectors=text.vectors,
+        flows=text.flows,
         invariants=text.invariants if derived.invariants else fields.invariants,
         invariant_units=lambda: {**units_of_invariants(equation), **text.units_of_invariants()},
         conserved=text.conserved,
@@ -197,6 +198,12 @@ class TextReport:
         rows, declared = self.on_grid.rows(fields), self.derived.vectors
         named = {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in declared.items()}
         return {**named, **vector_fields(self.equation, fields)}
+
+    def flows(self, fields: Fields) -> Fields:
+        """The velocities that have a uniform part in addition to the fields, with this part, by name."""
+        rows = self.on_grid.rows(fields)
+        declared = self.derived.flows
+        return {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in declared.items()}
 
     # ---- by scale -----------------------------------------------------------------------------------------------
 

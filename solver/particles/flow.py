@@ -197,7 +197,8 @@ class FlowSource:
         return curl(u, self.equation.grid)
 
     def _vector(self, name: str, fields: Fields) -> Array:
-        return vectors_of(self.equation, fields)[name]
+        """A vector with the uniform flow that the equation keeps apart from its fields."""
+        return {**vectors_of(self.equation, fields), **self.equation.report.flows(fields)}[name]
 
     def _acceleration(self, carrier: str) -> Array:
         """∂u/∂t, to which u·∇u is added at the particles."""

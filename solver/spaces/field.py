@@ -99,6 +99,13 @@ class MoreFields:
         return {**self.always, **named, **{name: Field(units=units) for name, units in scalars.items()}}
 
 
+def kinds_of(cls: Any) -> tuple[Field, ...]:
+    """The fields that each equation of this class has, and the kind of those that a parameter names."""
+    declared = inspect.getattr_static(cls, "fields", {})
+    named = (declared.each,) if isinstance(declared, MoreFields) and declared.by else ()
+    return (*cls.fields.values(), *named)
+
+
 def fields_of(cls: Any, parameters: Mapping[str, Any], scalars: Mapping[str, str]) -> Mapping[str, Field]:
     """The fields that an equation of this class has with these parameters and passive scalars."""
     declared = inspect.getattr_static(cls, "fields", {})

@@ -38,6 +38,31 @@ def places(flow, state):
     return flow.particles["dust"].unwrapped(np.asarray(state.field["dust"]), flow.grid.box.lengths)
 
 
+IN_A_UNIFORM_FLOW = {
+    "vorticity": (lambda g, **own: sw.equations.Vorticity(g, 0.01, mean_velocity=(0.3, -0.2), **own), (0.3, -0.2)),
+    "two layers": (lambda g, **own: sw.equations.TwoLayerQuasiGeostrophic(g, 2.0, shear=0.4, **own), (0.4, 0.0)),
+    "many layers": (
+        lambda g, **own: sw.equations.MultiLayerQuasiGeostrophic(
+            g, ("a", "b"), (0.5, 0.5), (0.2,), mean_flows=(0.7, 0.1), **own
+        ),
+        (0.7, 0.0),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n != "many layers")) for n in IN_A_UNIFORM_FLOW]
+)
+def test_a_uniform_flow_that_is_no_field_carries_them(make_grid, name):
+    make, wind = IN_A_UNIFORM_FLOW[name]
+    flow = make(make_grid((8, 12), 1), particles={"dust": sw.particles.Tracers(places=STARTS)})
+    rest = {field: jnp.zeros((1, 8, 12)) for field in flow.fields}
+    state = sw.initial_state(flow, sw.steppers.IFRK2(), rest, seed=0)
+    state = sw.integrate(flow, sw.steppers.IFRK2(), state, step=0.5, steps=2)
+    np.testing.assert_allclose(places(flow, state), STARTS + wind, rtol=0, atol=1e-13)
+
+
 @pytest.mark.slow
 @pytest.mark.every_case
 @pytest.mark.parametrize(
