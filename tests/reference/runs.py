@@ -286,14 +286,14 @@ def run(table, start, times=None, places=()):
 
     `times` are time and size of the last whole step of all states, where this program does not know how long steps are.
     """
-    system, time = system_of(table), table["time"]
+    system, time, own = system_of(table), table["time"], table["equation"]
     if time["stepper"] not in (*STEPPERS, *STEPS):
         raise NotKnown(time["stepper"])
     if isinstance(system, Wavefunction):
         problem, first = None, start["wavefunction"][0]
     else:
         fields = fields_at_start(system, start)
-        velocity = STREAMS.get(table["equation"]["name"], {}).get("velocity", "velocity")
+        velocity = STREAMS.get(own["name"], {}).get("velocity", "velocity"), own.get("mean_velocity") or 0.0
         of = {name: Particles(table["particles"][name], system, velocity) for name in places}
         numbers = {name: of[name].start(np.array(places[name]), fields) for name in of}
         problem = Problem(system, forces_of(table, system), {name: (of[name], numbers[name].shape) for name in of})
