@@ -127,7 +127,10 @@ class MultiLayerQuasiGeostrophic(Equation):
         numbered = {"flow": flows, "slope": slopes, "s": root, "coupling": couplings, "inverse_radius": radii}
         found = {f"{name}_{n}": value for name, values in numbered.items() for n, value in enumerate(values, 1)}
         found |= {f"mode_{n}_{m}": value for n, row in enumerate(modes, 1) for m, value in enumerate(row, 1)}
-        found |= {name: getattr(self, name) for name in own} | {"surface_coupling": surface}
+        found |= {"surface_coupling": surface}
+        # numbers of NumPy's would make single precision double
+        found = {name: float(v) if np_ is np else jnp.asarray(v, self.grid.dtype) for name, v in found.items()}
+        found |= {name: getattr(self, name) for name in own}
         return {name: found[name] for name in self.parameters_in_text}
 
     @property

@@ -176,11 +176,14 @@ def test_the_rate_is_the_largest_number_of_spacings_that_a_speed_crosses_in_a_un
     np.testing.assert_allclose(jax.jit(equation.rate)(fields), speeds.sum(0).max(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["mhd", "two-layer-quasi-geostrophic", "vorticity"])
-def test_rates_stay_in_single_precision(make_grid, name):
+@pytest.mark.parametrize("name", ["mhd", "multi-layer-quasi-geostrophic", "two-layer-quasi-geostrophic", "vorticity"])
+def test_rates_and_changes_stay_in_single_precision(make_grid, name):
     grid = make_grid((13, 12), devices=2, precision="float32")
     equation = ENTRIES[name].cls(grid, **parameters_of(name, 2))
-    assert "f64[" not in str(jax.make_jaxpr(equation.rate)(equation.field_shapes()))
+    fields = equation.field_shapes()
+    assert "f64[" not in str(jax.make_jaxpr(equation.rate)(fields))
+    for change in (lambda u: equation.nonlinear(u, np.float32(0)), lambda u: equation.linear().apply(u)):
+        assert {made.dtype for made in jax.eval_shape(change, fields).values()} == {np.dtype("complex64")}
 
 
 def test_speeds_that_parameters_decide():
