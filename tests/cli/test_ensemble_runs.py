@@ -77,8 +77,8 @@ def test_each_member_is_a_run_of_its_own(in_turn, here, tmp_path):
     alone = tmp_path / "alone"
     assert here("run", in_turn / "member-0002/config.toml", f"output.directory={alone}").returncode == 0
     assert_same_run(alone, in_turn / "member-0002")
-    energies = {(in_turn / name / "series.csv").read_text().splitlines()[2].split(",")[4] for name in NAMES}
-    assert len(energies) == 4, "each starts from fields of its own"
+    first = {(in_turn / name / "series.csv").read_text().splitlines()[2] for name in NAMES}
+    assert len(first) == 4, "each starts from fields of its own"
 
 
 @pytest.mark.thorough
