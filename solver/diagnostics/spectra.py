@@ -166,6 +166,7 @@ def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
     return -jnp.cumsum(transfer)
 
 
+@partial(jax.jit, static_argnames="grid")  # outside of it, arrays of several processes cannot be iterated
 def _summed(density: Array, grid: Grid) -> Array:
     """Sum over components, times the weight of each stored mode."""
     # component by component, as `mode_sums.product`
