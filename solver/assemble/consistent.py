@@ -95,10 +95,9 @@ def _check_names(config: Config) -> None:
     if (config.bodies or config.sponges) and not issubclass(equation, Equation):
         section = "body" if config.bodies else "sponge"
         raise ConfigError(f"{section}: {config.equation.name} has no velocity that it could act on")
-    if config.particles and not issubclass(equation, Equation):
-        raise ConfigError(f"particles: {config.equation.name} has no velocity that carries them")
-    if config.scalars and not issubclass(equation, Equation):
-        raise ConfigError(f"scalars: {config.equation.name} has no velocity that carries them")
+    for section in ("particles", "scalars"):
+        if getattr(config, section) and not issubclass(equation, Equation):
+            raise ConfigError(f"{section}: {config.equation.name} has no velocity that carries them")
     if config.forcing and not issubclass(equation, Equation):
         raise ConfigError(f"forcing: {config.equation.name} has no place for one")
     for name, start in config.initial.items():

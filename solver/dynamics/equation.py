@@ -370,8 +370,8 @@ class Equation(AnyEquation):
 
     def start_from(self, u: Fields) -> tuple[Fields, Shares]:
         sampled = self._each_kind(lambda space, values: space.exact.forward(values), u)
-        removed = shares_removed(u, sampled, self.spaces)
-        return self.to_manifold(sampled), {name: removed[name] | self.unresolved().get(name, {}) for name in removed}
+        removed, unresolved = shares_removed(u, sampled, self.spaces), self.unresolved()
+        return self.to_manifold(sampled), {name: shares | unresolved.get(name, {}) for name, shares in removed.items()}
 
     def to_physical(self, fields: Fields) -> Fields:
         return self._each_kind(lambda space, u_hat: space.exact.inverse(u_hat), fields)

@@ -109,7 +109,8 @@ class MultiLayerQuasiGeostrophic(Equation):
         return _text(self.layers, self.surface_gravity is not None, tuple(topography_in_text(self.topography).items()))
 
     def unresolved(self) -> Shares:
-        return {self.layers[-1]: unresolved_topography(self.topography, self.grid)}
+        last = self.layers[-1]
+        return {last: unresolved_topography(self.topography, self.space(last))}
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:

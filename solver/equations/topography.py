@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.diagnostics import mean_square
 from solver.dynamics.at_points import AtPoints
-from solver.fft import Transform
-from solver.grid import Grid
+from solver.dynamics.start_changes import shares_removed
 from solver.mesh import placed
+from solver.spaces import Space
 from solver.written import WrittenError
 from solver.written.parse import read_expression
 from solver.written.tree import Call, Node
@@ -53,21 +52,22 @@ def topography_in_text(topography: Any) -> dict[str, Any]:
     return {"at_points": ("topography",)}
 
 
-def unresolved_topography(topography: Any, grid: Grid) -> dict[str, Array]:
-    """Share of the mean square of a topography that lies beyond the modes of the grid, if there is a topography.
+def unresolved_topography(topography: Any, space: Space) -> dict[str, Array]:
+    """Share of the mean square of a topography that lies beyond the modes of a space, if there is a topography.
 
     A product with these modes depends on the form in which it is written. Communication: a transform, all-reduces.
     """
     if topography is None:
         return {}
+    grid, name = space.grid, space.name
     if isinstance(topography, Expression):
         places = dict(zip("xy", grid.coordinates(), strict=True))
         (values,) = AtPoints((read_expression(topography.text),), ()).made({}, {}, places, grid.physical_shape)
     else:
         values = jnp.broadcast_to(jnp.asarray(topography, grid.dtype), grid.physical_shape)
-    values = placed(values.astype(grid.dtype), grid.physical_sharding())
-    points, modes = jnp.mean(values**2), mean_square(Transform(grid).forward(values), grid)
-    return {"topography": jnp.clip(1 - modes / jnp.where(points > 0, points, 1), 0, 1) * (points > 0)}
+    values = placed(values.astype(grid.dtype), grid.physical_sharding())[None]
+    shares = shares_removed({name: values}, {name: space.exact.forward(values)}, {name: space})
+    return {"topography": shares[name]["beyond"]}
 
 
 def _others(expression: str) -> set[str]:

@@ -85,7 +85,7 @@ class Vorticity(Equation):
         return _text(self.mean_velocity is not None, self.deformation_radius is not None, topography)
 
     def unresolved(self) -> Shares:
-        return {"vorticity": unresolved_topography(self.topography, self.grid)}
+        return {"vorticity": unresolved_topography(self.topography, self.space("vorticity"))}
 
     @classmethod
     def texts(cls, dimensions: int) -> list[Text]:
