@@ -37,10 +37,9 @@ class Channel(Case):
     takes: ClassVar[str] = "half an hour to two hours on two cores; with --output it may be stopped and resumed"
 
     def run(self) -> list[Finding]:
-        if self.quick:
-            return [_laminar(), *_growing_wave(64, 400.0)]
-        of_turbulence = self._turbulent()
-        return [_laminar(), *_growing_wave(95, 800.0), *of_turbulence]
+        turbulence = [] if self.quick else self._turbulent()  # first, since it may be refused or stopped
+        points, end = (64, 400.0) if self.quick else (95, 800.0)
+        return [_laminar(), *_growing_wave(points, end), *turbulence]
 
     def _turbulent(self) -> list[Finding]:
         directory = self.directory("turbulence")
