@@ -200,10 +200,15 @@ class TextReport:
         return {**named, **vector_fields(self.equation, fields)}
 
     def flows(self, fields: Fields) -> Fields:
-        """The velocities that have a uniform part in addition to the fields, with this part, by name."""
-        rows = self.on_grid.rows(fields)
-        declared = self.derived.flows
-        return {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in declared.items()}
+        """The vectors that have a uniform part in addition to the fields, with this part, by name.
+
+        Raises:
+            WrittenError: a vector of this name has a part that depends on the place or is a product of fields.
+        """
+        rows, reduced = self.on_grid.rows(fields), self.derived.reduced
+        vectors = {*self.derived.vectors, *vector_fields(self.equation, fields)}
+        flows = {name: vector_of(flow, reduced) for name, flow in self.on_grid.text.flows if name in vectors}
+        return {name: jnp.stack([rows.on_all_modes(part) for part in parts]) for name, parts in flows.items()}
 
     # ---- by scale -----------------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ def velocity_of(equation: Any, name: str | None, shapes: Mapping[str, Any]) -> s
     """
     vectors: list[str] = []  # in their order, which JAX does not keep
     jax.eval_shape(lambda fields: vectors.extend(vectors_of(equation, fields)), shapes)
+    jax.eval_shape(equation.report.flows, shapes)  # refuses flows that are no coefficients
     if not vectors:
         raise ValueError(f"particles in {equation.name}: it has no velocity that carries them")
     if name is None:

@@ -82,7 +82,6 @@ class Derivation:
         invariants: quadratic forms that move between scales, by name.
         spectra: quadratic forms whose spectra are of interest, by name.
         vectors: components of further vectors, by name.
-        flows: components of velocities with their uniform parts, by name.
         conserved: conserved quantities, in the form of columns of the series.
         sizes: sizes of conserved quantities that may cancel to zero, by name; see `sizes_of`.
     """
@@ -97,7 +96,6 @@ class Derivation:
     invariants: Mapping[str, tuple[Square, ...]]
     spectra: Mapping[str, tuple[Square, ...]]
     vectors: Mapping[str, tuple[Node, ...]]
-    flows: Mapping[str, tuple[Node, ...]]
     conserved: Mapping[str, Column]
     sizes: Mapping[str, tuple[Part, ...]]
 
@@ -206,7 +204,6 @@ def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
         invariants=invariants,
         spectra={**forms, **{name: quadratic_form(of_columns[name], reduced) for name in text.spectra}, **invariants},
         vectors={name: vector_of(vector, reduced) for name, vector in text.vectors},
-        flows={name: vector_of(vector, reduced) for name, vector in text.flows},
         conserved={name: column_of(own, reduced, {*densities, *columns}) for name, own in conserved.items()},
         sizes={name: parts for name, parts in sizes.items() if parts},
     )

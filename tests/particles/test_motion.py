@@ -1,5 +1,7 @@
 """How particles move: to the order of the stepper, as the flow and their own equation of motion say."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,6 +63,18 @@ def test_a_uniform_flow_that_is_no_field_carries_them(make_grid, name):
     state = sw.initial_state(flow, sw.steppers.IFRK2(), rest, seed=0)
     state = sw.integrate(flow, sw.steppers.IFRK2(), state, step=0.5, steps=2)
     np.testing.assert_allclose(places(flow, state), STARTS + wind, rtol=0, atol=1e-13)
+
+
+def test_a_flow_that_depends_on_the_place_is_refused(make_grid):
+    """Tracers would be carried by the field alone; an equation whose flow is no vector at all has no velocity."""
+    lines = ["dt(u) = nu*lap(u)", "dt(c) = -u@grad(c)"]
+    own = sw.write(lines, {"u": "vector", "c": "scalar"}, flows={"u": "u + sin(x)*ey"})
+    grid, dust = make_grid((8, 12), 1), {"dust": sw.particles.Tracers(places=STARTS)}
+    with pytest.raises(ValueError, match="a place, such as x, in a vector"):
+        own(grid, nu=0.1, particles=dust)
+    cells = sw.equations.AdvectionDiffusion(grid, 0.1, cell_speed=1.0)
+    with pytest.raises(ValueError, match="advection-diffusion: it has no velocity"):
+        dataclasses.replace(cells, particles=dust)
 
 
 @pytest.mark.slow
