@@ -15,6 +15,7 @@ from jaxtyping import Array, Complex, Float, Inexact
 from solver.diagnostics.mode_sums import product, summed
 from solver.diagnostics.sums import nearest_shell, sum_by_index
 from solver.grid import Grid, Modes
+from solver.operators.derivatives import components
 
 
 def mean_square(u_hat: Inexact[Array, ...], modes: Modes) -> Float[Array, ""]:
@@ -166,8 +167,7 @@ def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
     return -jnp.cumsum(transfer)
 
 
-@partial(jax.jit, static_argnames="grid")  # outside of it, arrays of several processes cannot be iterated
 def _summed(density: Array, grid: Grid) -> Array:
     """Sum over components, times the weight of each stored mode."""
     # component by component, as `mode_sums.product`
-    return sum(density.reshape(-1, *grid.spectral_shape)) * grid.mode_weights()
+    return sum(components(density.reshape(-1, *grid.spectral_shape))) * grid.mode_weights()

@@ -224,7 +224,7 @@ class Evaluation:
             slots = [i for i in inner if kinds[i] == kind]
             if slots:
                 found = own.modes.space.inverse(self.inner([plan.inner[i] for i in slots], own))
-                values |= {Slot("inner", i): part for i, part in zip(slots, found, strict=True)}
+                values |= {Slot("inner", i): part for i, part in zip(slots, components(found), strict=True)}
         return values
 
     def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:
