@@ -58,7 +58,7 @@ def last_whole_shell(grid: Grid) -> tuple[int, float]:
         ValueError: the grid keeps no whole shell but the shell of the mean.
     """
     k = shell_wavenumbers(grid)
-    first_lost = min((grid.layout.highest_mode(axis) + 1) * step for axis, step in enumerate(grid.fundamental))
+    first_lost = min(((grid.layout.highest_mode(a) + 1) * grid.fundamental[a] for a in grid.varying_axes), default=0.0)
     whole = np.flatnonzero(k + shell_width(grid) / 2 <= first_lost * (1 + 1e-9))
     if len(whole) < 2:
         raise ValueError(f"closure spectral: a grid that keeps a whole shell is needed; its k_max is {grid.k_max:.4g}")

@@ -42,7 +42,7 @@ class Bins:
 
     def centres(self, grid: Grid) -> np.ndarray:
         """Centres of the bins [1/length], up to the largest |k| of the grid."""
-        smallest, largest = self._smallest(grid), grid.k_corner
+        smallest, largest = grid.k_min, grid.k_corner
         if self.per_decade is None:
             width = self._width(grid)
             return np.arange(int(largest / width + 0.5 + 1e-9) + 1) * width
@@ -55,14 +55,11 @@ class Bins:
         if self.per_decade is None:
             place = k / self._width(grid)
         else:
-            place = self.per_decade * jnp.log10(jnp.where(k > 0, k, 1) / self._smallest(grid))
+            place = self.per_decade * jnp.log10(jnp.where(k > 0, k, 1) / grid.k_min)
         return jnp.where(k > 0, jnp.minimum(nearest_shell(place, grid), last), last + 1)
 
     def _width(self, grid: Grid) -> float:
-        return self._smallest(grid) if self.width is None else self.width
-
-    def _smallest(self, grid: Grid) -> float:
-        return min(grid.fundamental[axis] for axis in grid.varying_axes)
+        return grid.k_min if self.width is None else self.width
 
 
 @partial(jax.jit, static_argnames=("grid", "bins"))  # outside of `jit` each operation would be compiled by itself

@@ -72,9 +72,9 @@ def text_with_closure(equation: Any) -> Text:
 
 
 def width_of(equation: Any) -> float:
-    """w [length]: the geometric mean of π/k over the axes, k the largest retained wavenumber of each."""
+    """w [length]: the geometric mean of π/k over the axes with waves, k the largest retained wavenumber of each."""
     grid = equation.grid
-    highest = [k * grid.layout.highest_mode(axis) for axis, k in enumerate(grid.fundamental)]
+    highest = [grid.fundamental[axis] * grid.layout.highest_mode(axis) for axis in grid.varying_axes] or [1.0]
     return math.pi / math.prod(highest) ** (1 / len(highest))
 
 

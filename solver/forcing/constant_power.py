@@ -52,7 +52,7 @@ class ConstantPower(Forcing):
         if not has_modes(grid, *bounds):
             raise ValueError(
                 f"constant-power with low {self.low} and high {self.high}: no mode of this grid lies between; its "
-                f"|k| are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+                f"|k| are {grid.k_min:.4g} to {grid.k_corner:.4g}"
             )
 
     def multiplied_modes(self, space: Space) -> Array:

@@ -86,7 +86,7 @@ class WhiteNoise(WhiteForcing):
             lacking = "no mode" if whole else f"no mode of the part {self.part}"
             raise ValueError(
                 f"white-noise with low {self.low} and high {self.high}: {lacking} of this grid lies between; its |k| "
-                f"are {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+                f"are {grid.k_min:.4g} to {grid.k_corner:.4g}"
             )
 
     def density(self, equation: AnyEquation, field: str) -> Array:

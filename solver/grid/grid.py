@@ -213,6 +213,11 @@ class Grid:
         return tuple(2 * math.pi / length for length in self.lengths)  # type: ignore[union-attr]
 
     @cached_property
+    def k_min(self) -> float:
+        """Smallest wavenumber of an axis but 0: the least 2π/L [1/length]. Axes of one point do not count."""
+        return min(self.fundamental[a] for a in self.varying_axes)
+
+    @cached_property
     def k_max(self) -> float:
         """Largest wavenumber retained in every direction: the smallest of the axes' largest [1/length].
 

@@ -68,13 +68,13 @@ class RandomPhase(Initial):
         if not isinstance(wanted, jax.core.Tracer) and not _share(wanted, grid, self.peak, self.slope) > LEAST_SHARE:
             raise ValueError(
                 f"random-phase with peak {self.peak}: less than {LEAST_SHARE:.0%} of its spectrum lies within the "
-                f"grid's |k|, {min(grid.fundamental):.4g} to {grid.k_corner:.4g}"
+                f"grid's |k|, {grid.k_min:.4g} to {grid.k_corner:.4g}"
             )
         return _values(self, Static((grid, field)), wanted, key)
 
     def _check_shells(self, grid: Grid) -> None:
         """Refuse a spectrum of which much lies among waves that share the mean's shell, as in elongated boxes."""
-        half, longest = shell_width(grid) / 2, min(grid.fundamental)
+        half, longest = shell_width(grid) / 2, grid.k_min
         if isinstance(self.peak, jax.core.Tracer) or isinstance(self.slope, jax.core.Tracer) or longest >= half:
             return
         lost = _share_below(half, self.peak, self.slope)

@@ -226,7 +226,8 @@ def _sum(c: Array, first: Array, weights: Sequence[Array], periodic: Sequence[bo
     for axis in range(d):
         place = first[axis] + jnp.arange(m, dtype=jnp.int32)[:, None]
         if periodic[axis]:
-            place = jnp.where(place >= points[axis], place - points[axis], place)
+            once = points[axis] >= m - 1  # then no place is two boxes away
+            place = jnp.where(place >= points[axis], place - points[axis], place) if once else place % points[axis]
         places.append(place * math.prod(points[axis + 1 :]))
 
     def add(q: Array, total: Array) -> Array:

@@ -9,7 +9,18 @@ from helpers import refused_in_one_line
 
 import solver as sw
 from solver.closures import Spectral
+from solver.closures.spectral import last_whole_shell
+from solver.dynamics.subgrid import width_of
 from solver.equations import NavierStokes
+
+
+def test_a_side_of_one_point_has_no_wave(make_grid):
+    """Its length has no part in a closure's width and shell, nor in the waves that a start's spectrum can have."""
+    flat, whole = make_grid((16, 1, 15), 1, lengths=(3.0, 50.0, 4.0)), make_grid((16, 15), 1, lengths=(3.0, 4.0))
+    assert flat.k_min == whole.k_min == 2 * np.pi / 4
+    assert last_whole_shell(flat) == last_whole_shell(whole)
+    assert width_of(NavierStokes(flat, 0.1)) == width_of(NavierStokes(whole, 0.1))
+    sw.initial.RandomPhase(peak=1.6)(flat, key=jax.random.key(0))
 
 
 @pytest.mark.slow

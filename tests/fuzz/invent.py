@@ -50,6 +50,8 @@ def grids(draw: Any, dimensions: int, name: str, rule: str) -> dict[str, Any]:
     rule = draw(st.sampled_from(EXACT)) if name in OTHER_FORMS and rule not in EXACT else rule
     side = st.integers(low, high)
     shape = [draw(side) for _ in range(dimensions)]
+    if dimensions > 1 and draw(st.integers(0, 7)) == 7:  # a box in which nothing depends on one direction
+        shape[draw(st.integers(0, dimensions - 1))] = 1
     lengths = draw(st.one_of(st.just("2 pi"), st.lists(st.sampled_from([1.0, 2.5, "2 pi", 9.0, "3 pi"]),
                                                        min_size=dimensions, max_size=dimensions)))  # fmt: skip
     grid = {"shape": shape, "lengths": lengths, "dealias": rule}

@@ -42,6 +42,23 @@ def test_the_error_of_a_wave_is_that_of_the_formula(n, order):
     assert error == pytest.approx(spline_error(2 * np.pi * n / 16, order), rel=0.05)
 
 
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize(("points", "order"), [(1, 4), (5, 8)])
+def test_a_box_of_few_points_has_the_values_of_several_in_a_row(points, order):
+    """The spline is wider than the box: a place is read more than once."""
+    u = np.random.default_rng(2).normal(size=(1, points, 9))
+    x = jnp.asarray(scattered((points, 9.0)))
+
+    def found(copies):
+        lengths = (copies * points, 9.0)
+        grid = sw.Grid((copies * points, 9), lengths, mesh=sw.device_mesh([0]), dealias="none")
+        u_hat = sw.fft.Transform(grid).forward(sw.from_global(np.tile(u, (1, copies, 1)), grid))
+        return np.asarray(jax.jit(lambda u_hat: flow_at(u_hat, x, sw.fft.Transform(grid), order=order))(u_hat))
+
+    np.testing.assert_allclose(found(1), found(8), rtol=0, atol=1e-12 * abs(u).max())
+
+
 def scattered(lengths):
     """Positions everywhere, beyond the box, at its corners, and many in one layer of cells."""
     x = np.random.default_rng(1).uniform(-1, 2, (len(lengths), COUNT))

@@ -82,8 +82,8 @@ class Box:
         return np.where(self.kept, np.fft.fftn(np.broadcast_to(values, self.points)) / np.prod(self.points), 0)
 
     def shells(self):
-        """Centres k of the shells |k| ∈ [k − Δk/2, k + Δk/2), with Δk the largest 2π/L, and the shell of each mode."""
-        width = 2 * np.pi / self.lengths.min()
-        relative = [n * (self.lengths.min() / length) for n, length in zip(self.n, self.lengths, strict=True)]
+        """Centres of shells |k| ∈ [k − Δk/2, k + Δk/2), Δk the largest 2π/L with waves, and the shell of each mode."""
+        shortest = min((length for n, length in zip(self.points, self.lengths, strict=True) if n > 1), default=1)
+        relative = [n * (shortest / length) for n, length in zip(self.n, self.lengths, strict=True)]
         number = np.floor(np.sqrt(sum(r * r for r in relative)) + 0.5 + 1e-9).astype(int)
-        return np.arange(number[self.kept].max() + 1) * width, number
+        return np.arange(number[self.kept].max() + 1) * 2 * np.pi / shortest, number

@@ -65,9 +65,9 @@ def system_of(table):
     bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None
     entry, numbers = entry_of(section, d)
     if name == "advection-diffusion" and section.get("cell_speed"):
-        periods = section.get("cell_periods", 1)
-        numbers |= {"a": 2 * np.pi * periods / lengths[0], "b": 2 * np.pi * periods / lengths[1]}
-    numbers["width"] = np.pi / np.prod(box.highest) ** (1 / d)
+        numbers |= dict(zip("ab", 2 * np.pi * section.get("cell_periods", 1) / np.array(lengths), strict=False))
+    highest = [k for k in box.highest if k > 0] or [1.0]
+    numbers["width"] = np.pi / np.prod(highest) ** (1 / len(highest))
     series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
