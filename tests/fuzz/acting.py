@@ -53,7 +53,8 @@ def obstacles(draw: Any, section: dict[str, Any], fields: dict[str, str], grid: 
     takes = section["name"] in WITH_BODIES or "penalise(" in " ".join(section.get("write", []))
     # with bodies the library may form other products than without, which are the same where none is aliased
     rules = (*EXACT, "smooth", "none") if section["name"] == "written" else EXACT
-    if not takes or grid["dealias"] not in rules or len(lengths) == 1 or draw(st.booleans()):
+    flat = len(lengths) == 1 or 1 in grid["shape"]  # where a body may lie outside of the only plane of points
+    if not takes or grid["dealias"] not in rules or flat or draw(st.booleans()):
         return {}
     scalars = [name for name, rank in fields.items() if rank == "scalar" and section["name"] != "written"]
     names = draw(st.sampled_from([["disc"], ["disc", "b"]])) if viscous and draw(st.booleans()) else []
