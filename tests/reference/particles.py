@@ -23,7 +23,7 @@ class Particles:
         for axis, (h, n) in enumerate(zip(box.spacing, box.points, strict=True)):
             r = (x[:, axis, None] / h - np.arange(n) + n / 2) % n - n / 2
             basis, unit = (self.basis.derivative(), h) if axis == along else (self.basis, 1)
-            weights = sum(np.nan_to_num(basis(r - image * n)) for image in (-1, 0, 1)) / unit
+            weights = sum(np.nan_to_num(basis(r - image * n)) for image in range(-self.order, self.order + 1)) / unit
             found = np.einsum("pci...,pi->pc...", found, weights)
         return found + np.array(self.velocity[1]) * (along is None)
 
