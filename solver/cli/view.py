@@ -31,7 +31,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def add_profiles(parser: argparse.ArgumentParser) -> None:
-    """Add the options for profiles over planes."""
+    """Add the options for profiles over planes and means over time."""
     parser.add_argument(
         "--data",
         action="append",
@@ -39,7 +39,7 @@ def add_profiles(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="table of published profiles, drawn over the profiles of the run; may be repeated",
     )
-    parser.add_argument("--after", type=float, metavar="T", help="average profiles over windows from this time on")
+    parser.add_argument("--after", type=float, metavar="T", help="average profiles, Nu and Re from this time on")
 
 
 def view_of(options: argparse.Namespace) -> View:

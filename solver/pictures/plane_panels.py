@@ -13,7 +13,7 @@ from solver.pictures.published import LOSS, Published, draw_marks, refuse_unknow
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import View, in_words, legend_below
 from solver.pictures.ticks import few_ticks
-from solver.pictures.wall_panels import TERMS, wall_panels
+from solver.pictures.wall_panels import TERMS, layer_panels, wall_panels
 from solver.reading.correlations import AXES, correlation_coefficient, separations_of
 from solver.reading.fluctuations import PRESSURE, VISCOSITY, components_of, energy_budget, fluctuations
 from solver.walls.legendre import height_of
@@ -61,24 +61,28 @@ def plane_panels(recorded: Recorded, view: View) -> list[MakePanel]:
         for title, panel in shown.items()
         if panel
     ]
-    return [*wall_panels(recorded, column, of, w, when, view), *panels]
+    scalars = [name for name in names if name != PRESSURE and name.rpartition("_")[0] not in vectors]
+    layers = layer_panels(recorded, column, of, scalars, when)
+    return [*wall_panels(recorded, column, of, w, when, view), *panels, *layers]
 
 
 def check_profiles(directory: RunDirectory, view: View) -> None:
     """Draw nothing, but refuse published profiles and times of a mean that do not fit a run.
 
     Raises:
-        ValueError: the run has no vertical profiles, or others.
+        ValueError: the run has no such profiles, or no window or row as late as `view.after`.
     """
     if not view.chooses_profiles:
         return
     rows = directory.store.rows
     read = [Recorded.read(rows(PROFILES)), Recorded.read_means(rows(PROFILES, directory.statistics.name))]
     found = [recorded for recorded in read if recorded is not None]
-    if not found:
-        raise ValueError(f"{directory.path}: the run has no vertical profiles, with which --data and --after draw")
+    if view.data and not found:
+        raise ValueError(f"{directory.path}: the run has no vertical profiles, over which --data draws")
     for recorded in found:
         plane_panels(recorded, view)
+    if not found:
+        return
     last = max(_begins(recorded)[-1] for recorded in found)
     if view.after is not None and view.after > last:
         raise ValueError(f"after {view.after:g}: no window or row of {PROFILES} begins later than t = {last:g}")

@@ -192,8 +192,8 @@ class View:
             vanish in the middle.
         time: time of the snapshot; all snapshots if None.
         compensate: p of the compensated spectra k^p E(k); chosen by the equation if None.
-        after: time from which windows and rows of vertical profiles are averaged; by default the last window, or the
-            later half of the rows.
+        after: time from which windows and rows of vertical profiles are averaged, and Nusselt and Reynolds numbers;
+            by default the last window, the later half of the rows, and half of the time.
         data: published profiles, drawn with the run's vertical profiles.
         particles: True to draw particles over slices, where their positions were written at the step of the snapshot.
         dark: light lines on a dark page.
@@ -232,5 +232,5 @@ class View:
 
     @property
     def chooses_profiles(self) -> bool:
-        """True if it makes a choice that concerns only profiles over planes."""
+        """True if it makes a choice that concerns profiles and means over time, not slices."""
         return bool(self.data) or self.after is not None

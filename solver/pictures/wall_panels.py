@@ -1,4 +1,4 @@
-"""Profiles of turbulence between walls in wall units: the mean with the law of the wall, fluctuations, the budget."""
+"""Profiles near walls: in wall units, with the law of the wall, and the boundary layers of scalars, enlarged."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from solver.pictures.published import WALL_UNITS, Published, draw_marks, refuse_
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import View, in_words, legend_below
 from solver.pictures.ticks import few_ticks
-from solver.reading.fluctuations import SLOPE, VISCOSITY, WALLS, at_walls
+from solver.reading.fluctuations import SLOPE, VISCOSITY, WALLS, at_heights, at_walls
 from solver.walls.legendre import height_of
 
 KARMAN, INTERCEPT = 0.41, 5.2  # of the law of the wall
 LEAST_REYNOLDS = 30  # Re_τ from which a flow may have it
+THIN, ENLARGED = 10, 5.0  # boundary layers in the height, at least, and thicknesses that are drawn
 DASHES = ("-", "--")  # of the lower and the upper wall
 TERMS = ("production", "transport", "pressure_transport", "viscous_diffusion", "dissipation", "rest")
 
@@ -84,6 +85,63 @@ def wall_panels(
     titles["mean"] = in_words(along)
     panel = lambda kind: _panel(walls, made[kind], f"{titles[kind]} in wall units, {when}", data, stress)  # noqa: E731
     return [_with_law(walls, panel("mean")), panel("fluctuations"), *([panel("budget")] if made["budget"] else [])]
+
+
+def layer_panels(
+    recorded: Recorded,
+    column: Mapping[str, np.ndarray],
+    terms: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    when: str,
+) -> list[MakePanel]:
+    """The boundary layers of scalars between walls, enlarged: |T − T(wall)| and T_rms up to five thicknesses from it.
+
+    With D = |T(wall) − T(H/2)| the thickness is δ = D/|∂T/∂z| at the wall, and values are over D. Empty for a scalar
+    with a layer thicker than H/10.
+
+    Args:
+        recorded: a file of vertical profiles.
+        column: its columns as means over time.
+        terms: r.m.s. values of them.
+        names: names of the scalars.
+        when: the times, in words.
+    """
+    made = []
+    for name in names:
+        z = recorded.axis(recorded.axes_of(name)[0])
+        height = height_of(z)
+        if height is None:
+            continue
+        ends, slopes = at_walls(column[name], z), np.abs(at_walls(column[f"{name}{SLOPE}"], z))
+        apart = np.abs(ends - at_heights(column[name], z, np.array([0.5 * height]))[0])
+        if np.all(apart > 0) and np.all(THIN * apart < slopes * height):
+            pair = column[name], terms[f"{name}_rms"]
+            layers = [
+                (side * height, *numbers) for side, *numbers in zip((0, 1), ends, apart, apart / slopes, strict=True)
+            ]
+            made.append(_layers(f"boundary layers of {in_words(name)}, {when}", pair, z, layers))
+    return made
+
+
+def _layers(title: str, of: tuple[np.ndarray, np.ndarray], z: np.ndarray, layers: list[tuple[float, ...]]) -> MakePanel:
+    """Mean and r.m.s. values near walls, which are given by place, value, difference to the middle and thickness."""
+
+    def make(figure: Any, axis: Any, view: View) -> None:
+        distance = np.linspace(0, ENLARGED, 200)
+        for (place, at_wall, apart, thickness), side, dash in zip(layers, WALLS, DASHES, strict=True):
+            heights = np.abs(place - thickness * distance)
+            mean, rms = (at_heights(profile, z, heights) for profile in of)
+            axis.plot(
+                distance, np.abs(mean - at_wall) / apart, dash, color="C0", label=f"{side} wall, δ = {thickness:.3g}"
+            )
+            axis.plot(distance, rms / apart, dash, color="C1", label="rms" if dash == DASHES[0] else "_")
+        axis.plot([0, 1], [0, 1], ":", lw=0.8, color="0.5")
+        axis.set(title=title, xlabel="distance from the wall / δ", ylabel="|T − T(wall)| / |T(H/2) − T(wall)|")
+        axis.grid(True)
+        few_ticks(axis)
+        legend_below(axis)
+
+    return make
 
 
 def _walls(recorded: Recorded, column: Mapping[str, np.ndarray], along: str) -> list[WallUnits]:

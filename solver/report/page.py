@@ -57,7 +57,7 @@ def _page(facts: Facts, detail: float, view: View) -> str:
         [
             header(facts),
             section("What was run", what(facts)),
-            section("Against time", grid(series_charts(charts, facts.series, facts.units))),
+            section("Against time", grid(series_charts(charts, facts.series, facts.units, view.after))),
             section("Energy budget", grid(budget_charts(charts, facts.series, facts.units))),
             *records_sections(charts, facts, view),
             section("Slices", *_slices(facts, detail, view)),

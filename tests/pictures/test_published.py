@@ -7,6 +7,8 @@ from solver.cli.main import main
 from solver.io import Axis, Column, RecordsLayout, Row, RunDirectory
 from solver.pictures import Recorded, View, records_figure
 from solver.pictures.published import Published, read_published
+from solver.pictures.style import new_figure, style
+from solver.pictures.wall_panels import layer_panels
 from solver.walls.legendre import gauss_points
 
 pytest.importorskip("matplotlib")
@@ -73,6 +75,26 @@ def test_marks_lie_where_the_tables_have_them(rows):
         np.testing.assert_allclose(line.get_ydata(), 3 * z * (1 - z) * (2 - z) / SPEED**2, atol=1e-12)
 
 
+@pytest.mark.parametrize(("delta", "drawn"), [(0.05, True), (0.3, False)])
+def test_boundary_layers_of_scalars_are_enlarged(delta, drawn):
+    """Of T = exp(−z/δ) − exp(−(2 − z)/δ) between walls at 0 and 2: 1 − exp(−ζ) over ζ = z/δ at both."""
+    z = 1 + gauss_points(97)[0]
+    lower, upper = np.exp(-z / delta), np.exp(-(2 - z) / delta)
+    recorded = Recorded("x", np.zeros(1), RecordsLayout({"z": Axis(z)}, {"dye": Column(("z",))}), {})
+    column = {"dye": lower - upper, "dye_slope": -(lower + upper) / delta}
+    panels = layer_panels(recorded, column, {"dye_rms": 0.3 * z * (2 - z)}, ["dye"], "now")
+    assert bool(panels) == drawn
+    for make in panels:
+        with style(View()):
+            figure, (axis, *_) = new_figure(1, 1, (3.0, 3.0), View())
+            make(figure, axis, View())
+        assert axis.lines[0].get_label() == "lower wall, δ = 0.05"
+        for mean, rms in (axis.lines[:2], axis.lines[2:4]):
+            at = mean.get_xdata()
+            np.testing.assert_allclose(mean.get_ydata(), 1 - np.exp(-at), atol=1e-8)
+            np.testing.assert_allclose(rms.get_ydata(), 0.3 * at * delta * (2 - at * delta), atol=1e-8)
+
+
 @pytest.mark.parametrize(("after", "scale", "title"), [
     (None, 3.0, "mean of later half"), (2.0, 3.0, "t = 2 – 4"), (0.0, 2.0, "t = 0 – 4"), (4.0, 4.0, "t = 4 – 4"),
 ])  # fmt: skip
@@ -134,5 +156,6 @@ def test_choices_that_do_not_fit_are_refused_in_one_line(rows, tmp_path, capsys,
 
 def test_a_run_without_profiles_says_so(tmp_path, capsys):
     (tmp_path / "config.toml").write_text("")
-    assert main(["plot", str(tmp_path), "--after", "1"]) == 2
-    assert "the run has no vertical profiles, with which --data and --after draw" in capsys.readouterr().err
+    (tmp_path / "theirs.csv").write_text(GOOD)
+    assert main(["plot", str(tmp_path), "--data", str(tmp_path / "theirs.csv")]) == 2
+    assert "the run has no vertical profiles, over which --data draws" in capsys.readouterr().err
