@@ -132,11 +132,15 @@ def _layers(title: str, of: tuple[np.ndarray, np.ndarray], z: np.ndarray, layers
             heights = np.abs(place - thickness * distance)
             mean, rms = (at_heights(profile, z, heights) for profile in of)
             axis.plot(
-                distance, np.abs(mean - at_wall) / apart, dash, color="C0", label=f"{side} wall, δ = {thickness:.3g}"
+                distance,
+                np.abs(mean - at_wall) / apart,
+                dash,
+                color="C0",
+                label=f"mean, {side} wall, δ = {thickness:.3g}",
             )
             axis.plot(distance, rms / apart, dash, color="C1", label="rms" if dash == DASHES[0] else "_")
         axis.plot([0, 1], [0, 1], ":", lw=0.8, color="0.5")
-        axis.set(title=title, xlabel="distance from the wall / δ", ylabel="|T − T(wall)| / |T(H/2) − T(wall)|")
+        axis.set(title=title, xlabel="distance from the wall / δ", ylabel="over |T(H/2) − T(wall)|")
         axis.grid(True)
         few_ticks(axis)
         legend_below(axis)

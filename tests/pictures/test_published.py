@@ -88,7 +88,7 @@ def test_boundary_layers_of_scalars_are_enlarged(delta, drawn):
         with style(View()):
             figure, (axis, *_) = new_figure(1, 1, (3.0, 3.0), View())
             make(figure, axis, View())
-        assert axis.lines[0].get_label() == "lower wall, δ = 0.05"
+        assert axis.lines[0].get_label() == "mean, lower wall, δ = 0.05"
         for mean, rms in (axis.lines[:2], axis.lines[2:4]):
             at = mean.get_xdata()
             np.testing.assert_allclose(mean.get_ydata(), 1 - np.exp(-at), atol=1e-8)
