@@ -8,9 +8,9 @@
 # %% [markdown]
 # # From Lorenz to turbulent convection
 #
-# A layer of fluid is heated from below. In 1963 Lorenz kept three modes of this flow and found chaos. This page asks what
-# all modes of it do: first next to Lorenz' equations, then between rigid plates at Ra = 10⁶, with its picture, its heat
-# flux with an error, and its boundary layers. It takes some minutes on a laptop.
+# A layer of fluid is heated from below. In 1963 Lorenz kept three modes of this flow and found chaos. This page asks
+# what all modes of it do: first next to Lorenz' equations, then between rigid plates at Ra = 10⁶, with its picture, its
+# heat flux with an error, and its boundary layers. It takes some minutes on a laptop.
 
 # %%
 import os
@@ -92,8 +92,8 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# Near the onset three modes are enough: Nu = 3 − 2/r. At r = 28 they are chaotic, and the whole flow is steady: the modes that
-# Lorenz left out carry heat through thin boundary layers. Chaos comes later, and from another instability.
+# Near the onset three modes are enough: Nu = 3 − 2/r. At r = 28 they are chaotic, and the whole flow is steady: the
+# modes that Lorenz left out carry heat through thin boundary layers. Chaos comes later, and from another instability.
 #
 # ## Turbulence between plates
 #
@@ -157,8 +157,8 @@ profiles = run.statistics["vertical-profiles"].isel(t=slice(2, None)).mean("t")
 print(sw.boundary_layers(profiles)["temperature_slope_thickness"].values, "thickness of the boundary layers")
 
 # %% [markdown]
-# `slabwave plot` draws all of this: Nu with its running mean, profiles, boundary layers, slices. `slabwave movie` makes a film
-# of the snapshots, and `slabwave report` one page of everything.
+# `slabwave plot` draws all of this: Nu with its running mean, profiles, boundary layers, slices. `slabwave movie` makes
+# a film of the snapshots, and `slabwave report` one page of everything.
 
 # %% language="bash" magic_args="-e"
 # slabwave plot convection
@@ -178,5 +178,5 @@ mean.set(title="mean over x and t", xlabel="T")
 plt.show()
 
 # %% [markdown]
-# Next: [walls](../walls.md), with what is exact and what is not, and wall turbulence · [many runs](many_runs.py), as over Ra ·
-# [pictures](../pictures.md)
+# Next: [walls](../walls.md), with what is exact and what is not, and wall turbulence · [many runs](many_runs.py), as
+# over Ra · [pictures](../pictures.md)
