@@ -311,6 +311,8 @@ RECORDS = {
     ),
 }  # fmt: skip
 
+ONE_ROW = RECORDS.keys() - {"structure-functions", "mine"}
+
 
 def drawn(tmp_path, name, view, count=5):
     axes, columns, values, _ = RECORDS[name]
@@ -325,7 +327,9 @@ def test_every_file_of_records_is_drawn(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize(
+    "name", ["structure-functions", "mine", *(pytest.param(n, marks=pytest.mark.thorough) for n in sorted(ONE_ROW))]
+)
 def test_one_row_is_enough(tmp_path, name):
     readable(drawn(tmp_path, name, View(), count=1))
 
