@@ -9,14 +9,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
+from solver.io import RunDirectory
+from solver.pictures import Recorded, View, save
+from solver.pictures.plane_panels import PROFILES
+from solver.pictures.published import Published
+from solver.pictures.records import panels_figure, panels_of
+from solver.validate.turbulent_channel import SETTLED, SHEAR, TABLE, table_of_rms
 
-from solver.pictures import View
-from solver.pictures.style import PAGE, pyplot, style
-from solver.validate.turbulent_channel import SETTLED, SHEAR, STRESSES, TABLE, in_wall_units, profiles, table_of_rms
-
-PICTURE = Path(__file__).parent / "images" / "channel.png"
-NAMES = ("u rms", "v rms", "w rms")
+IMAGES = Path(__file__).parent / "images"
+NAMES = ("velocity_x", *(f"velocity_{axis}_rms" for axis in "xyz"), SHEAR)
 
 
 def main() -> None:
@@ -24,27 +25,12 @@ def main() -> None:
     parser.add_argument("directory", type=Path, help="a run of the channel on fine points")
     parser.add_argument("--after", type=float, default=SETTLED, help="time from which windows are averaged")
     options = parser.parse_args()
-    draw(in_wall_units(profiles(options.directory, options.after)))
-
-
-def draw(flow: dict[str, np.ndarray]) -> None:
-    """Two panels: the mean velocity, and fluctuations with the stress; dots are the table's."""
-    half = flow["height"] <= 1
-    distance, known = flow["distance"][half], table_of_rms()
-    with style(View()):
-        figure, (mean, others) = pyplot().subplots(1, 2, figsize=(PAGE, 2.8), layout="constrained")
-        mean.semilogx(distance, flow["velocity_x"][half], label=f"here, Re_τ = {float(flow['friction']):.1f}")
-        mean.semilogx(TABLE[:, 0], TABLE[:, 1], "o", ms=3, mfc="none", color="0.4", label="Moser, Kim & Mansour, 178.1")
-        mean.set(xlabel="y⁺", title="mean velocity, U⁺", xlim=(1, 200), ylim=(0, 20))
-        curves = [np.sqrt(flow[name][half]) for name in STRESSES[:3]]
-        for name, curve, dots in zip((*NAMES, "−⟨u'w'⟩"), [*curves, -flow[SHEAR][half]], known.T[2:], strict=True):
-            (line,) = others.plot(distance, curve, label=name)
-            others.plot(TABLE[:, 0], dots, "o", ms=3, mfc="none", color=line.get_color())
-        others.set(xlabel="y⁺", title="fluctuations and stress, over u_τ and u_τ²", xlim=(0, 180), ylim=(0, 3))
-        for axis in (mean, others):
-            axis.grid(True)
-            axis.legend()
-        figure.savefig(PICTURE, dpi=150)
+    columns = dict(zip(NAMES, table_of_rms().T[1:], strict=True))
+    columns[SHEAR] = -columns[SHEAR]
+    known = Published("Moser, Kim & Mansour, Re_τ = 178.1", "y+", TABLE[:, 0], columns)
+    view = View(after=options.after, data=(known,))
+    windows = Recorded.read_means(RunDirectory(options.directory).store.rows(PROFILES, "statistics"))
+    save(panels_figure(panels_of(windows, view)[:2], view), IMAGES, "channel", view)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from solver.config import ConfigError, position
 from solver.io import DiskError
 from solver.pictures import PLANES, View
+from solver.pictures.published import read_published
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -28,14 +30,27 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dark", action="store_true", help="light on a dark page")
 
 
+def add_profiles(parser: argparse.ArgumentParser) -> None:
+    """Add the options for profiles over planes and means over time."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="table of published profiles, drawn over the profiles of the run; may be repeated",
+    )
+    parser.add_argument("--after", type=float, metavar="T", help="average profiles, Nu and Re from this time on")
+
+
 def view_of(options: argparse.Namespace) -> View:
     """The view that the options choose; options that a command does not have keep their defaults.
 
     Raises:
-        ValueError: the plane or format is unknown.
+        ValueError: the plane or format is unknown, or a table of published profiles is wrong.
     """
-    names = ("field", "component", "plane", "at", "time", "compensate", "particles", "dark", "format")
-    return View(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+    names = ("field", "component", "plane", "at", "time", "compensate", "after", "particles", "dark", "format")
+    data = tuple(read_published(Path(file)) for file in getattr(options, "data", ()))
+    return View(**{name: getattr(options, name) for name in names if hasattr(options, name)}, data=data)
 
 
 @contextmanager

@@ -163,12 +163,13 @@ class Driven(eqx.Module):
         """Preparation of each forcing that kicks, from the size of a step alone, by field name; empty if none kicks."""
         return prepared_kicks(self.equation, dt)
 
-    def kicked(self, fields: Fields, prepared: Any) -> Fields:
+    def kicked(self, fields: Fields, prepared: Any, t: ArrayLike) -> Fields:
         """Fields at the end of a step, after the kicks of their forcings, and so their companions.
 
         Args:
             fields: fields after the step, with or without a budget.
             prepared: result of `prepare_kicks`, for the size of this step.
+            t: time of these fields.
         """
         if not prepared:
             return fields
@@ -179,7 +180,7 @@ class Driven(eqx.Module):
         added = kicks(self.equation, own, self.forcing, prepared, keys)
         after = {**fields, **{name: own[name] + kick for name, kick in added.items()}}
         for name, companion in self._companions_among(fields).items():
-            after[name] = companion.after_kicks(self.equation, fields[name], own, added)
+            after[name] = companion.after_kicks(self.equation.at_time(t), fields[name], own, added)
         return after
 
     def before_step(self, fields: Fields, t: ArrayLike, dt: ArrayLike) -> Fields:

@@ -490,7 +490,7 @@ class SplitEquation(Splittable, AnyEquation):
         """Nothing: no forcing kicks."""
         return {}
 
-    def kicked(self, fields: Fields, prepared: Any) -> Fields:
+    def kicked(self, fields: Fields, prepared: Any, t: ArrayLike) -> Fields:
         """Return the fields unchanged: no forcing kicks."""
         return fields
 

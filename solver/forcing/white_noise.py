@@ -8,18 +8,23 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import weighted_mean_square
+from solver.diagnostics.mode_sums import summed
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import need
 from solver.forcing.forcing import has_modes, in_shells
 from solver.forcing.white import WhiteForcing
 from solver.grid import Grid
 from solver.operators import Fields
-from solver.spaces import FOURIER
+from solver.spaces import FOURIER, Space
 from solver.spaces.field import RANKS
+from solver.spaces.space import refuse_lacking
+
+BAND = 1e-6  # of a bound between walls: modes differ from it by rounding, in single precision
 
 
 class WhiteNoise(WhiteForcing):
@@ -35,8 +40,11 @@ class WhiteNoise(WhiteForcing):
     are of velocity alone. The part's modes get the same energy ½|u|² + ½b²/N² each, P in all, and none with k_h = 0.
     Where ν = κ the other part gets nothing; elsewhere diffusion mixes them.
 
+    Between two walls |k|² is the eigenvalue of −∇² of each mode of the field, which vanishes or has no slope at the
+    walls as the field does: noise changes no value that the walls give.
+
     What a step adds is exact in the linear part for any dt: an Ornstein–Uhlenbeck process of each mode where N = 0
-    (`WhiteForcing`). Steppers: `etdrk*`, `ifrk*`, `lsrk3`, with a fixed step or `cfl`, not with a tolerance.
+    (`WhiteForcing`). Steppers: `etdrk*`, `krogstad4`, `ifrk*`, `lsrk3`, with a fixed step or `cfl`, no tolerance.
 
     Args:
         power: P, by which half the mean square of the field grows per time in the mean [units of the field, squared,
@@ -63,7 +71,6 @@ class WhiteNoise(WhiteForcing):
     part: Literal["all", "vortical", "waves"] = eqx.field(static=True, default="all")
 
     name: ClassVar[str] = "white-noise"
-    needs: ClassVar[tuple[str, ...]] = (FOURIER,)
     ranks: ClassVar[tuple[str, ...]] = RANKS
 
     def __check_init__(self) -> None:
@@ -78,6 +85,10 @@ class WhiteNoise(WhiteForcing):
     def check(self, equation: AnyEquation, field: str) -> None:
         if self.part != "all":
             self._check_part(equation, field)
+        if equation.grid.walls:
+            self._check_between_walls(equation.space(field))
+            return
+        refuse_lacking([equation.space(field)], (FOURIER,), f"forcing {self.name}")
         if self._is_traced():
             return
         grid, bounds = equation.space(field).fourier, (float(np.min(self.low)), float(np.max(self.high)))
@@ -90,6 +101,8 @@ class WhiteNoise(WhiteForcing):
             )
 
     def density(self, equation: AnyEquation, field: str) -> Array:
+        if equation.grid.walls:
+            return self._between_walls(equation, equation.space(field))
         relative = self._relative(equation.space(field).fourier)
         return 2 * self.power / self._total(equation, field, relative) * relative
 
@@ -99,6 +112,36 @@ class WhiteNoise(WhiteForcing):
         middle = 0.5 * (self.low + jnp.minimum(self.high, grid.k_corner))  # so that no power overflows
         k = jnp.sqrt(jnp.where(inside > 0, grid.k_squared(), 1)) / middle
         return inside * jnp.where(inside > 0, k, 1) ** (self.slope - grid.dimensions + 1)
+
+    def _between_walls(self, equation: AnyEquation, space: Space) -> Array:
+        """The variance that each number of a field between walls gains per time; |k|² is the eigenvalue of −∇²."""
+        shape = equation.field_shapes()[space.name].shape
+        k, inside = (jnp.broadcast_to(part, shape) for part in self._band_between_walls(space))
+        middle = 0.5 * (self.low + jnp.minimum(self.high, jnp.max(k)))
+        power = self.slope - equation.grid.dimensions + 1
+        relative = jnp.where(inside, jnp.where(inside, k / middle, 1) ** power, 0).astype(equation.grid.dtype)
+        ones = jnp.ones(shape, equation.grid.complex_dtype)
+        counted = space.counted(ones, 0.5) if len(ones) == len(space.component_names) else ones
+        total = summed([space.product(relative * counted, counted)], equation.grid.dtype)[0]
+        return 2 * self.power / total * relative
+
+    def _band_between_walls(self, space: Space) -> tuple[Array, Array]:
+        """The root of the eigenvalue of each mode, and where it lies in the band."""
+        k = jnp.sqrt(jnp.maximum(-space.laplacian(), 0))
+        return k, (k > 0) & (k >= jnp.asarray(self.low) * (1 - BAND)) & (k <= jnp.asarray(self.high) * (1 + BAND))
+
+    def _check_between_walls(self, space: Space) -> None:
+        """Refuse a band without modes. Without devices no modes are known."""
+        if self._is_traced() or not isinstance(space.grid.mesh, Mesh):
+            return
+        with jax.ensure_compile_time_eval():
+            k, inside = self._band_between_walls(space)
+            if not bool(jnp.any(inside)):
+                least, most = float(jnp.min(jnp.where(k > 0, k, jnp.inf))), float(jnp.max(k))
+                raise ValueError(
+                    f"white-noise with low {self.low} and high {self.high}: no mode of {space.name} between the walls "
+                    f"lies between; the roots of its eigenvalues are {least:.4g} to {most:.4g}"
+                )
 
     def _total(self, equation: AnyEquation, field: str, relative: Array) -> Array:
         """Gain of twice the energy per time from noise of this density: the sum over all independent components."""

@@ -357,10 +357,12 @@ def _first_step(equation: Any, fields: Fields, forcing: Any, key: Any, step: Any
     from_rest = jnp.sqrt(0.1 * cfl / jnp.where(accelerated > 0, accelerated, 1))
     from_rest = jnp.where(accelerated > 0, from_rest, jnp.inf)
     first = jnp.where(size > 0, jnp.where(moves, usual, jnp.inf), from_rest)
-    return jnp.minimum(first, _kicked_from_rest(equation, driven, fields, 0.1 * cfl)) if kicking(equation) else first
+    if not kicking(equation):
+        return first
+    return jnp.minimum(first, _kicked_from_rest(equation, driven, fields, t, 0.1 * cfl))
 
 
-def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, cfl: Any) -> Array:
+def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, t: Any, cfl: Any) -> Array:
     """The time in which the kicks alone reach a CFL number.
 
     They grow as the root of the time, and later more slowly, so that a few corrections of a guess find it.
@@ -368,7 +370,7 @@ def _kicked_from_rest(equation: Any, driven: Any, fields: Fields, cfl: Any) -> A
     rest = {name: jnp.zeros_like(field) for name, field in fields.items()}
     dt = jnp.asarray(1, equation.grid.dtype)
     for _ in range(CORRECTIONS):
-        number = dt * equation.rate(driven.kicked(rest, driven.prepare_kicks(dt)))
+        number = dt * equation.rate(driven.kicked(rest, driven.prepare_kicks(dt), t))
         dt = dt * jnp.where(number > 0, (cfl / jnp.where(number > 0, number, 1)) ** (2 / 3), 1)
     return jnp.where(number > 0, dt, jnp.inf)
 

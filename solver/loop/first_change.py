@@ -93,7 +93,7 @@ def _parts(equation: Any, fields: Any, t: Array, forcing: Any, key: Any, step: A
     fields = {**fields, **kept}
     driven = equation.at_step(forcing, key, step)
     change = driven.nonlinear(fields, t)
-    kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)))
+    kicked = driven.kicked(fields, driven.prepare_kicks(jnp.ones_like(t)), t)
     change = {name: n + (kicked[name] - fields[name]) for name, n in change.items()}
     rate = equation.at_time(t).rate(fields)
     shares = {}

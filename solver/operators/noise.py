@@ -80,7 +80,8 @@ def added_noise(
     Args:
         linear: L.
         driven: names of the fields that noise drives.
-        density: variance that a mode of unit noise gains per time [u²/time], ≥ 0, which broadcasts against the modes.
+        density: variance that a mode of unit noise gains per time [u²/time], ≥ 0, which broadcasts against the modes;
+            with an axis of components where each number of a mode has its own, and no two are coupled.
         shaped: B but for the root of the density: unit noise of the driven fields → their noise. Linear, mode by mode.
         fields: shapes and dtypes of all fields by name.
         t: size of the step [time].
@@ -93,7 +94,8 @@ def added_noise(
     if isinstance(linear, Separate):
         [linear] = [part for part in linear.parts if set(driven) <= set(_names_of(part))]
     dimensions = len(fields[driven[0]].shape) - 1
-    if len(driven) == 1 and isinstance(linear, Diagonal) and _is_of_all_components(linear, driven[0], dimensions):
+    apart = lambda linear: np.ndim(density) > dimensions or _is_of_all_components(linear, driven[0], dimensions)  # noqa: E731
+    if len(driven) == 1 and isinstance(linear, Diagonal) and apart(linear):
         rate = jnp.real(linear.entries[driven[0]])
         variance = density * t * phi_functions(2 * t * rate, 1)[0]
         return AddedNoise(Diagonal({driven[0]: root(variance)}), names, True)

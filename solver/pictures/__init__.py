@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from solver.pictures.frequencies import frequencies_figure as frequencies_figure
     from solver.pictures.hovmoeller import hovmoeller_figure as hovmoeller_figure
     from solver.pictures.movie import frame_rate as frame_rate, has_ffmpeg as has_ffmpeg, write_movie as write_movie
+    from solver.pictures.plane_panels import check_profiles as check_profiles
     from solver.pictures.recorded import Recorded as Recorded
     from solver.pictures.records import records_figure as records_figure
     from solver.pictures.series import ensemble_figure as ensemble_figure, series_figure as series_figure

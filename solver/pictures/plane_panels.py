@@ -2,119 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from solver.io import RunDirectory
 from solver.pictures.panels import MakePanel
+from solver.pictures.published import LOSS, Published, draw_marks, refuse_unknown
 from solver.pictures.recorded import Recorded
 from solver.pictures.style import View, in_words, legend_below
 from solver.pictures.ticks import few_ticks
+from solver.pictures.wall_panels import TERMS, layer_panels, wall_panels
 from solver.reading.correlations import AXES, correlation_coefficient, separations_of
-from solver.reading.fluctuations import (
-    PRESSURE,
-    SLOPE,
-    VISCOSITY,
-    WALLS,
-    at_walls,
-    components_of,
-    energy_budget,
-    fluctuations,
-)
+from solver.reading.fluctuations import PRESSURE, VISCOSITY, components_of, energy_budget, fluctuations
 from solver.walls.legendre import height_of
 
-TRANSPORT = "_transport"
-TERMS = ("production", "transport", "pressure_transport", "viscous_diffusion", "dissipation", "rest")
-KARMAN, INTERCEPT = 0.41, 5.2  # of the law of the wall
-LEAST_REYNOLDS = 30  # Re_τ from which a flow may have it
+PROFILES, TRANSPORT = "vertical-profiles", "_transport"
 LATER = 3  # of more rows than this that are no windows, the mean of their later half is drawn
 SPACE = ("y", "z")
 MOST = 6  # panels of each kind
+ROUNDING = 1e-9  # of a time
 
 
-def plane_panels(recorded: Recorded) -> list[MakePanel]:
-    """Panels of `[output.vertical-profiles]` and of its statistics; none for other files."""
+def plane_panels(recorded: Recorded, view: View) -> list[MakePanel]:
+    """Panels of `[output.vertical-profiles]` and of its statistics; none for other files.
+
+    Raises:
+        ValueError: a published profile that the run does not have.
+    """
     names = components_of(recorded.values)
     if not names:
         return []
-    count = len(recorded.t)
-    rows = slice(count // 2, None) if count > LATER and not recorded.spread else slice(-1, None)
-    when = "mean of later half" if count > LATER and not recorded.spread else recorded.times[-1]
-    column = {name: values[rows].mean(axis=0) for name, values in recorded.values.items() if values.ndim == 2}
+    when, column = _mean_in_time(recorded, view.after)
     made = fluctuations(column)
     height = recorded.axes_of(names[0])[0]
     vectors = [name.removesuffix(TRANSPORT) for name in column if name.endswith(TRANSPORT)]
     w = next((f"{vector}_{height}" for vector in vectors if f"{vector}_{height}" in names), "")
-    others = [name for name in names if w and name != w]
-    flux = {f"{w} {name}": made[f"{name}_{w}" if f"{name}_{w}" in made else f"{w}_{name}"] for name in others}
-    rms = {name: made[f"{name}_rms"] for name in names}
-    varies = [name for name in names if rms[name].max(initial=0) > 1e-10 * np.abs(column[name]).max(initial=0)]
-    skewness = {name: made[f"{name}_skewness"] for name in varies}
-    means = {name: column[name] for name in names if name != PRESSURE}
-    shown = {"mean over planes": means, "fluctuation (rms)": rms, "flux": flux, "skewness": skewness}
-    shown |= _budget(recorded, column, made, w)
-    shown = {f"{title}, {when}": curves for title, curves in shown.items() if curves}
-    law = _law_of_the_wall(recorded, column, f"{w.rpartition('_')[0]}_x", when)
-    return [*law, *(_panel(recorded, height, title, curves) for title, curves in shown.items())]
+    flux = [f"{name}_{w}" if f"{name}_{w}" in made else f"{w}_{name}" for name in names if w and name != w]
+    rms = [f"{name}_rms" for name in names]
+    largest = {name: np.abs(column[name]).max(initial=0) for name in names}
+    varies = [name for name in names if made[f"{name}_rms"].max(initial=0) > 1e-10 * largest[name]]
+    budget = _budget(recorded, column, made, w)
+    of = {**made, **budget}
+    shown = {
+        "mean over planes": [name for name in names if name != PRESSURE],
+        "fluctuation (rms)": rms,
+        "flux": flux,
+        "skewness": [f"{name}_skewness" for name in varies],
+        "turbulent energy budget": [name for name in TERMS if name in budget],
+        "pressure–strain": [name for name in budget if name.startswith(PRESSURE) and name[-1] == name[-2]],
+    }
+    z, known = recorded.axis(height), {name for panel in shown.values() for name in panel}
+    data = [table for table in view.data if not table.in_wall_units]
+    refuse_unknown(data, height, height_of(z), known)
+    panels = [
+        _panel(recorded, height, f"{title}, {when}", {name: of[name] for name in panel}, data)
+        for title, panel in shown.items()
+        if panel
+    ]
+    scalars = [name for name in names if name != PRESSURE and name.rpartition("_")[0] not in vectors]
+    layers = layer_panels(recorded, column, of, scalars, when)
+    return [*wall_panels(recorded, column, of, w, when, view), *panels, *layers]
+
+
+def check_profiles(directory: RunDirectory, view: View) -> None:
+    """Draw nothing, but refuse published profiles and times of a mean that do not fit a run.
+
+    Raises:
+        ValueError: the run has no such profiles, or no window or row as late as `view.after`.
+    """
+    if not view.chooses_profiles:
+        return
+    rows = directory.store.rows
+    read = [Recorded.read(rows(PROFILES)), Recorded.read_means(rows(PROFILES, directory.statistics.name))]
+    found = [recorded for recorded in read if recorded is not None]
+    if view.data and not found:
+        raise ValueError(f"{directory.path}: the run has no vertical profiles, over which --data draws")
+    for recorded in found:
+        plane_panels(recorded, view)
+    if not found:
+        return
+    last = max(_begins(recorded)[-1] for recorded in found)
+    if view.after is not None and view.after > last:
+        raise ValueError(f"after {view.after:g}: no window or row of {PROFILES} begins later than t = {last:g}")
+
+
+def _mean_in_time(recorded: Recorded, after: float | None) -> tuple[str, dict[str, np.ndarray]]:
+    """The times in words, and each column: of the last window, or the later half of the rows, or all since `after`."""
+    count, since = len(recorded.t), _begins(recorded)
+    rows, when = np.array([count - 1]), recorded.times[-1]
+    if after is not None and since[-1] >= after:
+        rows = np.flatnonzero(since >= after)
+        when = f"t = {since[rows[0]]:.3g} – {recorded.t[-1]:.3g}"
+    elif count > LATER and not recorded.spread:
+        rows, when = np.arange(count // 2, count), "mean of later half"
+    weights = (recorded.t - since)[rows] if recorded.spread else np.ones(len(rows))
+    of = {name: values[rows] for name, values in recorded.values.items() if values.ndim == 2}
+    return when, {name: np.average(values, axis=0, weights=weights) for name, values in of.items()}
+
+
+def _begins(recorded: Recorded) -> np.ndarray:
+    """Begin of each window, or time of each row; later by rounding, since steps add up to it."""
+    return (recorded.since if recorded.spread else recorded.t) + ROUNDING * np.abs(recorded.t)
 
 
 def _budget(
     recorded: Recorded, column: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray], w: str
-) -> dict[str, dict[str, np.ndarray]]:
-    """Curves of the budget of the turbulent energy, gains positive, and of the pressure–strain correlation."""
+) -> dict[str, np.ndarray]:
+    """Terms of the budget of the turbulent energy, gains positive, and the pressure–strain correlation."""
     if not w or VISCOSITY not in recorded.values:
         return {}
     vector, _, height = w.rpartition("_")
     nu = float(recorded.values[VISCOSITY][-1])
     terms = energy_budget(column, made, recorded.axis(height), nu, vector)
-    strain = {name: values for name, values in terms.items() if name.startswith(PRESSURE) and name[-1] == name[-2]}
-    gains = {name: -values if name == "dissipation" else values for name, values in terms.items() if name in TERMS}
-    return {"turbulent energy budget": gains, "pressure–strain": strain}
+    return {name: -values if name == LOSS else values for name, values in terms.items()}
 
 
-def _law_of_the_wall(recorded: Recorded, column: Mapping[str, np.ndarray], along: str, when: str) -> list[MakePanel]:
-    """A panel of the mean velocity in wall units from each wall up to the middle, with the law of the wall.
-
-    Empty in a periodic box, without a viscosity, and where Re_τ is below 30 at a wall, so that there is no such law.
-
-    Source: Pope, Turbulent Flows (2000), section 7.1.4.
-    """
-    z = recorded.axis(recorded.axes_of(along)[0]) if f"{along}{SLOPE}" in column else np.empty(0)
-    if not z.size or VISCOSITY not in recorded.values or height_of(z) is None:
-        return []
-    nu, half = float(recorded.values[VISCOSITY][-1]), 0.5 * float(z[0] + z[-1])
-    speeds = np.sqrt(nu * np.abs(at_walls(column[f"{along}{SLOPE}"], z)))
-    if min(speeds) * half < LEAST_REYNOLDS * nu:
-        return []
-    curves = {}
-    for side, speed, distance, at_wall in zip(
-        WALLS, speeds, (z, 2 * half - z), at_walls(column[along], z), strict=True
-    ):
-        near = np.flatnonzero(distance <= half * (1 + 1e-9))
-        curves[side] = distance[near] * speed / nu, np.abs(column[along] - at_wall)[near] / speed
-
-    def make(figure: Any, axis: Any, view: View) -> None:
-        for side, (distance, velocity) in curves.items():
-            axis.semilogx(distance, velocity, lw=1.2, label=f"{side} wall, Re_τ = {max(distance):.3g}")
-        reach = np.geomspace(0.5, max(max(distance) for distance, _ in curves.values()), 200)
-        axis.semilogx(reach[reach < 12], reach[reach < 12], "--", lw=0.8, color="0.5", label="U⁺ = y⁺")
-        law = np.log(reach) / KARMAN + INTERCEPT
-        axis.semilogx(reach[reach > 5], law[reach > 5], ":", lw=0.8, color="0.5", label="ln(y⁺)/0.41 + 5.2")
-        axis.set(title=f"{in_words(along)} in wall units, {when}", xlabel="y⁺", ylabel="U⁺")
-        axis.grid(True)
-        few_ticks(axis)
-        legend_below(axis)
-
-    return [make]
-
-
-def _panel(recorded: Recorded, height: str, title: str, curves: Mapping[str, np.ndarray]) -> MakePanel:
+def _panel(
+    recorded: Recorded, height: str, title: str, curves: Mapping[str, np.ndarray], data: Sequence[Published]
+) -> MakePanel:
     z = recorded.axis(height)
 
     def make(figure: Any, axis: Any, view: View) -> None:
-        for name, values in curves.items():
-            axis.plot(values, z, lw=1.2, label=in_words(name))
+        for number, (name, values) in enumerate(curves.items()):
+            label = in_words(name.removesuffix("_rms").removesuffix("_skewness"))
+            axis.plot(values, z, lw=1.2, color=f"C{number}", label=label)
+        draw_marks(axis, data, {name: f"C{number}" for number, name in enumerate(curves)}, upright=True)
         axis.axvline(0, lw=0.6, color="0.5", zorder=0)
         axis.set(title=title, ylabel=recorded.label(height), ylim=(z[0], z[-1]))
         axis.grid(True)

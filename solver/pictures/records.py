@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,24 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
 
     Args:
         recorded: the rows.
+        view: the style of the figure, and published profiles.
+        title: title above all panels.
+
+    Raises:
+        ValueError: a published profile that the run does not have.
+    """
+    panels = panels_of(recorded, view)[:MAX_PANELS]
+    return panels_figure(panels, view, title) if panels else None
+
+
+def panels_figure(panels: Sequence[MakePanel], view: View, title: str = "") -> Any:
+    """A figure of panels.
+
+    Args:
+        panels: functions that draw the panels, at least one.
         view: the style of the figure.
         title: title above all panels.
     """
-    panels = _panels(recorded)[:MAX_PANELS]
-    if not panels:
-        return None
     with style(view):
         down, across = grid_of(len(panels), 3 if len(panels) > 4 else 2)
         width = PAGE / across if across > 1 else 4.0
@@ -72,9 +84,9 @@ def records_figure(recorded: Recorded, view: View, title: str = "") -> Any | Non
     return figure
 
 
-def _panels(recorded: Recorded) -> list[MakePanel]:
+def panels_of(recorded: Recorded, view: View) -> list[MakePanel]:
     """The functions that draw the panels."""
-    if own := plane_panels(recorded) or height_panels(recorded) or lag_panels(recorded):
+    if own := plane_panels(recorded, view) or height_panels(recorded) or lag_panels(recorded):
         return own
     fluxes = flux_panels(recorded)
     drawn = [name for name in array_columns(recorded) if not (fluxes and name.endswith(ENDINGS))]

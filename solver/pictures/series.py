@@ -26,12 +26,14 @@ from solver.pictures.style import (
     wrap_title,
 )
 from solver.pictures.ticks import few_ticks
+from solver.reading.fluctuations import FEWEST_BLOCKS, mean_with_error
 
 ERRORS = ("_drift", "_imbalance", "divergence")  # endings of columns that are zero in a perfect run
 ZERO = "zero in a perfect run"
 FEW = 8  # points of a curve that are marked
 LEFT_OUT = ("step", "t")
 HARDLY = 1e-3  # of the largest value: numbers at an axis would need too many digits to tell smaller changes
+MEANS = ("nusselt", "reynolds")  # beginnings of columns whose mean over time is of interest
 OF_STEPS = ("dt", "cfl")  # 0 in the first row, before any step was taken
 
 Curves = dict[str, np.ndarray]
@@ -58,6 +60,8 @@ def series_figure(columns: Mapping[str, np.ndarray], units: Mapping[str, str], v
             shown, since = since_start(values)
             axis.plot(t, shown)
             axis.set(title=f"{in_words(name)}{since}", ylabel=unit(units.get(name, "")))
+            if name.startswith(MEANS) and not since:
+                _running_mean(axis, t, values, view)
             wrap_title(axis, width)
         for energy, parts in budgets.items():
             _budget(next(remaining), t, energy, parts, columns.get(energy), unit(units.get(energy, "")), view)
@@ -128,6 +132,30 @@ def since_start(values: np.ndarray) -> tuple[np.ndarray, str]:
     return values - seen[0], f": difference from the start, {start}"
 
 
+def running_mean(t: np.ndarray, values: np.ndarray, after: float | None = None) -> tuple[np.ndarray, np.ndarray, str]:
+    """Mean over time from a first time up to each time, by trapezia, and the whole mean in words.
+
+    Args:
+        t: times of the column.
+        values: the column.
+        after: first time; half of the last one if None.
+
+    Returns:
+        Times, means, and the mean with its standard error (`mean_with_error`) where at least 32 times are left.
+    """
+    first = t[0] + 0.5 * (t[-1] - t[0]) if after is None else after
+    since = (t >= first - 1e-9 * abs(first)) & np.isfinite(values)
+    times, column = t[since], values[since]
+    if len(times) < 2:
+        return times, column, ""
+    sums = np.cumsum(np.diff(times) * (column[1:] + column[:-1]) / 2)
+    means = np.concatenate([column[:1], sums / (times[1:] - times[0])])
+    if len(times) < 2 * FEWEST_BLOCKS:
+        return times, means, f"{means[-1]:.4g}"
+    mean, error = mean_with_error(times, column)
+    return times, means, f"{mean:.4g} ± {error:.1g}"
+
+
 def error_sizes(values: np.ndarray) -> np.ndarray:
     """Sizes of errors for a logarithmic axis; NaN for tiny errors, since a start is often exact."""
     size = np.abs(values)
@@ -138,6 +166,13 @@ def _changes(name: str, values: np.ndarray) -> bool:
     seen = values[np.isfinite(values)]
     small = 0.0 if name.endswith(ERRORS) else ROUND_OFF
     return bool(len(seen) > 1 and np.ptp(seen) > small * np.abs(seen).max())
+
+
+def _running_mean(axis: Any, t: np.ndarray, values: np.ndarray, view: View) -> None:
+    times, means, words = running_mean(t, values, view.after)
+    if words:
+        axis.plot(times, means, "--", color=INK[view.dark], lw=0.9, label=f"mean from t = {times[0]:.3g}: {words}")
+        legend_below(axis)
 
 
 def _budget(

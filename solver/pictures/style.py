@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from solver.pictures.published import Published
+
 COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 LETTER = 0.075  # inches: the mean width of a letter of a title
@@ -190,6 +192,9 @@ class View:
             vanish in the middle.
         time: time of the snapshot; all snapshots if None.
         compensate: p of the compensated spectra k^p E(k); chosen by the equation if None.
+        after: time from which windows and rows of vertical profiles are averaged, and Nusselt and Reynolds numbers;
+            by default the last window, the later half of the rows, and half of the time.
+        data: published profiles, drawn with the run's vertical profiles.
         particles: True to draw particles over slices, where their positions were written at the step of the snapshot.
         dark: light lines on a dark page.
         format: `png`, `pdf` or `svg`.
@@ -204,6 +209,8 @@ class View:
     at: float | None = None
     time: float | None = None
     compensate: float | None = None
+    after: float | None = None
+    data: tuple[Published, ...] = ()
     particles: bool = True
     dark: bool = False
     format: str = "png"
@@ -213,7 +220,7 @@ class View:
             raise ValueError(f"plane {self.plane!r}: one of {', '.join(PLANES)} is needed")
         if self.format not in FORMATS:
             raise ValueError(f"format {self.format!r}: one of {', '.join(FORMATS)} is needed")
-        for name in ("at", "time", "compensate"):
+        for name in ("at", "time", "compensate", "after"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} {value}: a finite number is needed")
@@ -222,3 +229,8 @@ class View:
     def chooses_slices(self) -> bool:
         """True if it makes a choice that concerns only slices."""
         return any(value is not None for value in (self.field, self.component, self.plane, self.at, self.time))
+
+    @property
+    def chooses_profiles(self) -> bool:
+        """True if it makes a choice that concerns profiles and means over time, not slices."""
+        return bool(self.data) or self.after is not None

@@ -13,7 +13,7 @@ from solver.pictures import Recorded
 from solver.pictures.against_time import LISTED, TimePanel, number_lines, time_panels
 from solver.pictures.panels import chosen_times
 from solver.pictures.records import DEVIATIONS, array_columns
-from solver.pictures.series import ZERO, error_sizes, since_start, sorted_columns
+from solver.pictures.series import MEANS, ZERO, error_sizes, running_mean, since_start, sorted_columns
 from solver.pictures.spectra import NOISE
 from solver.pictures.style import in_words, with_unit
 from solver.report.html import Html, element, table
@@ -82,15 +82,23 @@ def numbers(values: np.ndarray) -> list[float | None]:
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in np.asarray(values, float).tolist()]
 
 
-def series_charts(charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str]) -> list[Html]:
-    """A chart for each column that changes, and one chart for columns that should be zero."""
+def series_charts(
+    charts: Charts, columns: Mapping[str, np.ndarray], units: Mapping[str, str], after: float | None = None
+) -> list[Html]:
+    """A chart for each column that changes, and one chart for columns that should be zero.
+
+    Nusselt and Reynolds numbers have their running means from `after` on.
+    """
     quantities, _, errors = sorted_columns(columns, units)
     made = []
     for name, values in quantities.items():
         shown, since = since_start(values)
         curve = charts.curve(in_words(name), columns["t"], shown)
         title = with_unit(f"{in_words(name)}{since}", units.get(name, ""))
-        made.append(charts.add({"title": title, "xlabel": "t", "curves": [curve]}))
+        curves = [curve]
+        if name.startswith(MEANS) and not since and (mean := running_mean(columns["t"], values, after))[2]:
+            curves.append(charts.curve(f"mean from t = {mean[0][0]:.3g}: {mean[2]}", *mean[:2], dash=True, colour=6))
+        made.append(charts.add({"title": title, "xlabel": "t", "curves": curves}))
     if errors:
         sizes = {f"|{in_words(name)}|": error_sizes(values) for name, values in errors.items()}
         curves = [charts.curve(name, columns["t"], size) for name, size in sizes.items()]

@@ -8,6 +8,7 @@ from typing import Any
 
 from solver.io import kept_variables, list_snapshots, log_of_run
 from solver.pictures import Recorded, View
+from solver.pictures.plane_panels import PROFILES
 from solver.pictures.style import in_words, unit
 from solver.report.charts import Charts, budget_charts, records_charts, series_charts
 from solver.report.facts import Facts, commands, ending, flat, read_facts, statistics
@@ -31,7 +32,7 @@ def report_page(directory: Path, view: View | None = None) -> str:
 
     Args:
         directory: directory of a run that is finished, under way, blown up, or has written nothing yet.
-        view: chooses slices.
+        view: chooses slices, and published profiles.
 
     Raises:
         ConfigError: there is no run in it, or its run file cannot be read.
@@ -56,12 +57,12 @@ def _page(facts: Facts, detail: float, view: View) -> str:
         [
             header(facts),
             section("What was run", what(facts)),
-            section("Against time", grid(series_charts(charts, facts.series, facts.units))),
+            section("Against time", grid(series_charts(charts, facts.series, facts.units, view.after))),
             section("Energy budget", grid(budget_charts(charts, facts.series, facts.units))),
-            *records_sections(charts, facts),
+            *records_sections(charts, facts, view),
             section("Slices", *_slices(facts, detail, view)),
             section("Statistics", _statistics(facts)),
-            *means_sections(charts, facts),
+            *means_sections(charts, facts, view),
             section("Do it again", element("pre", commands(facts))),
             section("Provenance", *_provenance(facts)),
         ]
@@ -130,20 +131,20 @@ def grid(made: list[Html], class_: str = "charts") -> Html:
     return element("div", *made, class_=class_) if made else Html("")
 
 
-def records_sections(charts: Charts, facts: Facts) -> list[Html]:
+def records_sections(charts: Charts, facts: Facts, view: View) -> list[Html]:
     """A section for each file of records: charts with a slider, and a figure of the arrays that no chart shows."""
     made = []
     for name, recorded in facts.records.items():
         drawn = grid(records_charts(charts, recorded))
-        made.append(section(heading(name), drawn, _rest(recorded, in_charts=bool(drawn))))
+        made.append(section(heading(name), drawn, _rest(recorded, view, in_charts=bool(drawn))))
     return made
 
 
-def means_sections(charts: Charts, facts: Facts) -> list[Html]:
+def means_sections(charts: Charts, facts: Facts, view: View) -> list[Html]:
     """Sections of the statistics over windows of time: charts of each file, and mean fields of the last window."""
     made = []
     for name, recorded in facts.means.items():
-        rest = _rest(recorded, in_charts=True)
+        rest = _rest(recorded, view, in_charts=True)
         if not recorded.spread:
             made.append(section(f"{heading(name)}, since a window began", rest))
             continue
@@ -157,13 +158,14 @@ def means_sections(charts: Charts, facts: Facts) -> list[Html]:
     return made
 
 
-def _rest(recorded: Recorded, *, in_charts: bool) -> Html:
-    """The figure that `plot` draws; it is folded away if charts show the same arrays."""
+def _rest(recorded: Recorded, view: View, *, in_charts: bool) -> Html:
+    """The figure that `plot` draws; it is folded away if charts show the same arrays, without published profiles."""
     dimensions = max((len(recorded.axes_of(name)) for name in recorded.values), default=0)
     if not can_draw() or recorded.name == "spectra":
         return Html("")
-    figure = records_picture(recorded, View())
-    return details("figure", figure) if in_charts and dimensions < 2 else figure
+    figure = records_picture(recorded, View(after=view.after, data=view.data))
+    folded = in_charts and dimensions < 2 and not (view.chooses_profiles and recorded.name == PROFILES)
+    return details("figure", figure) if folded else figure
 
 
 def heading(name: str) -> str:

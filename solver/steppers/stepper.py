@@ -276,7 +276,7 @@ class Stepper(eqx.Module):
         history = self.counted_from(history, kicked) if kicked else history
         equation = equation.starting(fields, t)
         fields, history, *error = added_up(method(equation, fields, history, t, dt, coefficients))
-        fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt))
+        fields = equation.kicked(fields, _kicks_in(coefficients, equation, dt), t + dt)
         fields, moved = equation.after_step(fields, start, t, dt)
         return fields, self.counted_from(history, moved) if moved else history, *error
 

@@ -28,6 +28,9 @@ SMALLER = {  # what is replaced in each
     "many_runs": {"[96, 96]": "[16, 16]", "3000.0": "30.0", "300.0": "3.0"},
     "a_body": {"[192,96]": "[64,32]", "end=70": "end=2", "every_time=70": "every_time=2", "(64, 64)": "(24, 24)",
                "2, 64, 64": "2, 24, 24", "steps=200": "steps=5", "eta=0.03": "eta=0.1", "edge=0.2": "edge=0.3"},
+    "convection": {"(24, 25)": "(8, 9)", "steps=3000": "steps=300", "[96, 65]": "[16, 17]", "1e6": "2e4",
+                   "end = 40.0": "end = 6.0", "every_time = 10.0": "every_time = 1.0",
+                   "every_steps = 5": "every_steps = 1"},
     "scaling": {"slabwave tune vortex.toml grid.shape=[32,32,32] --steps 2": "slabwave tune --help",
                 "[32,32,32]": "[8,8,8]"},
 }  # fmt: skip

@@ -172,7 +172,7 @@ def test_mean_power_over_members_whatever_the_flow_does(make_grid):
 
     def gained(key):
         driven = flow.at_step({"velocity": ()}, key, 0)
-        after = driven.kicked(u, driven.prepare_kicks(dt))
+        after = driven.kicked(u, driven.prepare_kicks(dt), 0.0)
         return flow.report.energies(after)["energy"] - flow.report.energies(u)["energy"]
 
     gains = np.asarray(jax.jit(jax.vmap(gained))(jax.random.split(jax.random.key(0), 20_000)))
@@ -259,7 +259,7 @@ def test_kicks_are_not_exchanged(make_grid):
     flow = NavierStokes(grid, 0.05, forcing=WhiteNoise(0.5))
     prepared = jax.jit(lambda: flow.at_step().prepare_kicks(0.1))()
     u = {"velocity": jax.device_put(jnp.zeros((3, *grid.spectral_shape), complex), grid.spectral_sharding(4))}
-    kicked = lambda u, p, key: flow.at_step({"velocity": ()}, key, 3).kicked(u, p)  # noqa: E731
+    kicked = lambda u, p, key: flow.at_step({"velocity": ()}, key, 3).kicked(u, p, 0.0)  # noqa: E731
     assert not collectives(kicked, u, prepared, jax.random.key(0))
 
 

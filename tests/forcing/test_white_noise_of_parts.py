@@ -56,7 +56,7 @@ def test_power_is_that_of_the_whole_energy_and_alike_in_all_modes(make_grid, par
     @jax.jit
     def kicked(keys):
         prepared = flow.at_step().prepare_kicks(dt)
-        return jax.vmap(lambda key: flow.at_step({"velocity": ()}, key).kicked(rest, prepared))(keys)
+        return jax.vmap(lambda key: flow.at_step({"velocity": ()}, key).kicked(rest, prepared, 0.0))(keys)
 
     fields = {name: np.asarray(u) for name, u in kicked(jax.random.split(jax.random.key(1), count)).items()}
     per_mode = (np.abs(fields["velocity"]) ** 2).sum(axis=1) + np.abs(fields["buoyancy"])[:, 0] ** 2 / 4
@@ -79,7 +79,7 @@ def test_the_same_noise_on_eight_devices(make_grid):
         flow = flow_with(make_grid((16, 18, 8), devices=devices), "waves", f=1.0)
         rest = {name: jnp.zeros(shape.shape, shape.dtype) for name, shape in flow.field_shapes().items()}
         driven = flow.at_step({"velocity": ()}, jax.random.key(3))
-        kicked = jax.jit(lambda rest, driven=driven: driven.kicked(rest, driven.prepare_kicks(0.3)))(rest)
+        kicked = jax.jit(lambda rest, driven=driven: driven.kicked(rest, driven.prepare_kicks(0.3), 0.0))(rest)
         drawn.append(np.asarray(kicked["buoyancy"])[:, : flow.grid.layout.retained[1]])
     assert np.abs(drawn[0]).max() > 0.01
     np.testing.assert_allclose(drawn[1], drawn[0], atol=1e-14)

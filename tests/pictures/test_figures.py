@@ -91,6 +91,20 @@ def test_what_hardly_changes_is_drawn_as_the_difference_from_the_start():
     np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), columns["mass"])
 
 
+@pytest.mark.parametrize(("after", "mean"), [(None, 7.5), (0.0, 5.0), (8.0, 9.0)])
+def test_nusselt_numbers_have_a_running_mean(after, mean):
+    """Of Nu = t it is (t + t₀)/2, with an error where there are times enough."""
+    t = np.linspace(0, 10, 41 if after == 0 else 21)
+    columns = {"t": t, "nusselt_flux": t, "energy": t}
+    plain, nusselt = series_figure(columns, {}, View(after=after)).axes
+    plain, nusselt = sorted((plain, nusselt), key=lambda axis: len(axis.lines))
+    assert len(plain.lines) == 1
+    line = nusselt.lines[1]
+    np.testing.assert_allclose(line.get_ydata(), (line.get_xdata() + line.get_xdata()[0]) / 2)
+    assert line.get_label().startswith(f"mean from t = {line.get_xdata()[0]:g}: {mean:g}")
+    assert ("±" in line.get_label()) == (after == 0)
+
+
 def test_rounding_beside_larger_columns_of_its_units_is_left_out():
     """A power of −2e-21 of what nothing forces; the growing energy of a weak seed stays."""
     noise = -2e-21 * (1 + np.sin(T))
@@ -297,6 +311,8 @@ RECORDS = {
     ),
 }  # fmt: skip
 
+ONE_ROW = RECORDS.keys() - {"structure-functions", "mine"}
+
 
 def drawn(tmp_path, name, view, count=5):
     axes, columns, values, _ = RECORDS[name]
@@ -311,7 +327,9 @@ def test_every_file_of_records_is_drawn(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize(
+    "name", ["structure-functions", "mine", *(pytest.param(n, marks=pytest.mark.thorough) for n in sorted(ONE_ROW))]
+)
 def test_one_row_is_enough(tmp_path, name):
     readable(drawn(tmp_path, name, View(), count=1))
 

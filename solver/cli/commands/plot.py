@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from solver.cli.directory import open_any, outputs_of
-from solver.cli.view import add_view, needs, view_of
+from solver.cli.view import add_profiles, add_view, needs, view_of
 from solver.config import ConfigError
 from solver.io import RunDirectory
 from solver.pictures import FORMATS, View
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`DIR`, and the choice of fields, planes and times."""
     parser.add_argument("directory", help="a run's directory, or an ensemble's")
     add_view(parser)
+    add_profiles(parser)
     parser.add_argument("--time", type=float, metavar="T", help="time of the snapshot to draw; every one if not given")
     parser.add_argument("--volume", metavar="NAME", help="a field in space, or q: surfaces of its highest values (PNG)")
     parser.add_argument("--compensate", type=float, metavar="P", help="draw k^P E(k) too; by the equation otherwise")
@@ -31,17 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the figures and print the names of their files; only slices if an option chooses some."""
-    from solver.pictures import pyplot
+    from solver.pictures import check_profiles, pyplot
 
     with needs("figures"):
         pyplot()
         view = view_of(options)
         directory = open_any(options.directory)
         folder = Path(options.output) if options.output else directory.path / FIGURES
-        if is_ensemble(directory) and options.volume is None and not view.chooses_slices:
+        if is_ensemble(directory) and options.volume is None and not (view.chooses_slices or view.chooses_profiles):
             _draw_ensemble(directory, folder, view)
             return 0
         refuse_ensemble(directory)
+        if view.chooses_profiles and (options.volume is not None or view.chooses_slices):
+            raise ConfigError("--data and --after are for profiles, and other options choose slices or a volume alone")
+        check_profiles(directory, view)
         if options.volume is not None:
             _draw_volume(directory, options.volume, folder, view)
             return 0

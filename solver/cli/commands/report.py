@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 
 from solver.cli.directory import runs_below
-from solver.cli.view import add_choice, needs, view_of
+from solver.cli.view import add_choice, add_profiles, needs, view_of
+from solver.config import ConfigError
 from solver.io import RunDirectory, write_text
-from solver.reading import is_ensemble
+from solver.reading import is_ensemble, refuse_ensemble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,17 +18,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "directory", help="a run's directory: finished, under way, blown up or still empty; or an ensemble's"
     )
     add_choice(parser)
+    add_profiles(parser)
     parser.add_argument("--output", metavar="FILE", help="the page (DIR/report.html)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
+    from solver.pictures import check_profiles
     from solver.report import comparison_page, ensemble_page, report_page
 
     directory = Path(options.directory)
     runs = [run.path for run in runs_below(directory)]
     with needs("report"):
         view = view_of(options)
+        if view.chooses_profiles:
+            refuse_ensemble(RunDirectory(directory))
+            if runs:
+                raise ConfigError(f"{directory}: holds several runs; --data and --after need one run")
+            check_profiles(RunDirectory(directory), view)
         target = Path(options.output) if options.output else directory / "report.html"
         if is_ensemble(RunDirectory(directory)):
             text = ensemble_page(directory)
