@@ -150,6 +150,14 @@ REFUSED = {
     ),
     "a column's name": (lambda g, P: flow_with(g, P(), "energy"), "scalars.energy: the equation has 'energy' already"),
     "a parameter's name": (lambda g, P: hot(g, P()), "scalars.hot: the equation has 'hot_diffusivity' already"),
+    "another scalar's column": (
+        lambda g, P: sw.equations.Vorticity(g, 0.1, scalars={"dye": P(), "dye_mean": P()}),
+        "scalars.dye_mean: the equation has 'dye_mean' already",
+    ),
+    "one number as a gradient": (lambda g, P: flow_with(g, P(0.1, 1.0)), "dye.mean_gradient 1.0: 2 numbers are"),
+    "no diffusivity": (lambda g, P: P(None), "diffusivity None: zero or more is needed"),
+    "a number as a source": (lambda g, P: P(source=1), "source 1: a text in quotes is needed"),
+    "a component's name": (lambda g, P: flow_with(g, P(), "velocity_y"), "a field named 'velocity_y': another name"),
     "a long gradient": (lambda g, P: flow_with(g, P(0.1, (1, 2, 3))), r"dye.mean_gradient \(1, 2, 3\): 2 numbers are"),
     "a diffusivity": (lambda g, P: P(-0.1), "diffusivity -0.1: zero or more is needed"),
     "a decay": (lambda g, P: P(decay=-1.0), "decay -1.0: zero or more is needed"),
@@ -192,6 +200,13 @@ def test_an_unknown_name_in_a_source_is_shown_with_its_place():
     grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
     with pytest.raises(ValueError, match=r"(?s)'vortcity' in scalars.dye.source; did you mean 'vorticity'.*\^"):
         flow_with(grid, sw.PassiveScalar(source="2*vortcity"))
+
+
+def test_a_source_that_fits_in_no_dimensions_is_shown_and_not_what_fits_in_these_alone():
+    """The stream function has no sense in 1-D or in 3-D, the source in none."""
+    grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
+    with pytest.raises(ValueError, match=r"(?s)^z in 2 dimensions: there is no such axis.*\^$"):
+        flow_with(grid, sw.PassiveScalar(source="z"))
 
 
 @pytest.mark.thorough
