@@ -128,6 +128,19 @@ def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
     assert {name: float(value) for name, value in scales.items()} == {"velocity": 0.5, "buoyancy": 1.0}
 
 
+def test_a_passive_scalar_of_large_numbers_leaves_the_steps_of_its_flow_as_they_are(make_grid):
+    """Also in units in which an age is 1e9: the floor of the velocity was a millionth of that."""
+    grid, taken = make_grid((12, 12), devices=1), []
+    flow = sw.equations.Vorticity(grid, 0.1, scalars={"age": sw.PassiveScalar(0.1, source="1")})
+    eddies = 5 * sw.sample(lambda x, y: jnp.cos(2 * x) * jnp.sin(y) + jnp.sin(x + 3 * y), grid)
+    for age in (1.0, 1e9):
+        start = {"vorticity": eddies, "age": jnp.full(grid.shape, age)}
+        last = advanced(flow, sw.steppers.IFRK2(), sw.initial_state(flow, sw.steppers.IFRK2(), start), 0.2, 1e-4)
+        taken.append(int(last.step))
+    assert min(taken) > 10
+    assert abs(taken[0] - taken[1]) <= 2  # the first step is chosen by all fields
+
+
 class Switched(Forcing):
     """Nothing until t = 0.2, growth from then on: steps are refused where it begins."""
 
