@@ -161,6 +161,7 @@ def _check_source(text: Text, carried: Carried, scalars: Sequence[str]) -> None:
     system = text.system
     known = {*scalars, *CONSTANTS, *system.fields, *system.unknowns, *system.parameters, *system.definitions}
     source: Node = read_expression(carried.source, text.words) if carried.source else Name("t")
+    known |= {name for cause in source.calls("cause") for name in cause.arguments[0].names}  # of columns
     for part in source.walk():
         if isinstance(part, Name) and part.name not in known:
             where = f"scalars.{carried.name}.source"

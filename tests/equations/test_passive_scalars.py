@@ -115,8 +115,10 @@ def test_age_decay_and_the_uniform_flow_against_exact_solutions(make_grid, devic
     }
     flow = sw.equations.Vorticity(grid, 0.1, beta=2.0, mean_velocity=(0.7, -0.4), scalars=scalars)
     assert flow.report.units()["age_mean"] == "time"
-    aging = {"age": sw.PassiveScalar(source="1 - 3*age", units="time")}  # of whose numbers nobody knows the units
-    units = sw.equations.Vorticity(grid, 0.1, scalars=aging).report.units()
+    aging = {"age": sw.PassiveScalar(source="1 - cause(ventilation, 3*age)", units="time")}  # 3 is a rate
+    ventilated = sw.equations.Vorticity(grid, 0.1, scalars=aging)
+    assert {*ventilated.derived.energies["age_variance"].causes} == {"diffusion", "ventilation"}
+    units = ventilated.report.units()
     assert (units["energy"], units["age_variance"]) == ("length^2/time^2", "time^2")
     eddies = 3 * sw.sample(lambda x, y: jnp.cos(2 * x) * jnp.sin(y) + jnp.sin(x + 3 * y), grid)
     dye, zero = sw.sample(lambda x, y: jnp.cos(2 * x + 3 * y), grid), jnp.zeros(grid.shape)
