@@ -40,7 +40,7 @@ CASES = {
     "active-nematic": ({}, None, (0.0, 0.0)),
     "written": ({}, "u", (0.0, 0.0, 0.0)),
 }
-DEFAULT = ("vorticity", "two-layer-quasi-geostrophic", "written")
+DEFAULT = ("vorticity", "written")  # others: tests/reference/test_library.py has layers, three dimensions and more
 WITHOUT = ("allen-cahn", "gray-scott", "korteweg-de-vries", "zakharov")
 
 
