@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 from solver.config.runfile import SETTINGS
-from solver.config.sections import ScalarSection, Section, WrittenEquation
+from solver.config.sections import ScalarSection, Section, WallsSection, WrittenEquation
 
 Row = tuple[str, str, str, str]  # key, type, default, text
 
@@ -22,6 +22,7 @@ line as `section.key=value`. A class is named by its name, or as `"my_file.py:Cl
 `slabwave describe` prints these pages, `slabwave describe NAME` a part of one.
 
 """
+TABLES: Mapping[str, type[Section]] = {**SETTINGS, "scalars.NAME": ScalarSection, "walls.FIELD": WallsSection}
 KINDS: Mapping[str, tuple[str, str, str]] = {  # page: kind, section, first sentence
     "equations": ("equation", "[equation]", "`name` is one of the names below, each with its own keys."),
     "initial": (
@@ -64,10 +65,15 @@ def pages(registry: Registry) -> dict[str, str]:
 
 
 def _main_page() -> str:
-    settings = ", ".join(f"[`[{name}]`](#{name})" for name in SETTINGS)
+    settings = ", ".join(f"[`[{name}]`](#{name.replace('.', '').lower()})" for name in TABLES)
     kinds = ", ".join(f"[`{section}`]({FOLDER}/{title}.md)" for title, (_, section, _) in KINDS.items())
     head = f"{HEAD}Settings are on this page: {settings}.\n\nSections that name a class have a page each: {kinds}.\n"
-    return "\n".join([head, *(section(f"[{name}]", model) for name, model in SETTINGS.items())])
+    return "\n".join([head, *(table(name) for name in TABLES)])
+
+
+def table(name: str) -> str:
+    """The keys of a table of settings, of passive scalars or of walls, by its name in `TABLES`."""
+    return section(f"[{name}]", TABLES[name])
 
 
 def kind_page(title: str, registry: Registry) -> str:
@@ -83,7 +89,7 @@ def kind_page(title: str, registry: Registry) -> str:
         parts.append(f"Keys of all{but}:\n\n{_table(row for row in shared if shared[row] == lacking)}")
     parts += [class_section(kind, entry, shared) for entry in entries]
     if kind == "equation":
-        parts += [section(OF_TEXT, WrittenEquation), section("[scalars.NAME]", ScalarSection)]
+        parts.append(section(OF_TEXT, WrittenEquation))
     return "\n".join(parts)
 
 

@@ -134,10 +134,20 @@ class Equation(AnyEquation):
         for name in together({BUDGET: EnergyBudget()}, self.companions_by_name()):
             if name in self.fields:
                 raise ValueError(f"a field named {name!r}: another name is needed, that one is taken")
+        self._refuse_equal_components()
         for companion in self.companions_by_name().values():
             companion.check(self.at_time(math.nan))
         self._check_forcings()
         refuse_dimensions(self, self._why_not_in(self.grid.dimensions))
+
+    def _refuse_equal_components(self) -> None:
+        """Refuse a field with the name of a component of a vector: one column of an output would be the other's."""
+        names = [name for space in self.spaces.values() for name in space.component_names]
+        vectors = [] if self.text is None else [name for name, _ in self.whole_text.vectors if name not in self.fields]
+        names += [f"{name}_{axis}" for name in vectors for axis in "xyz"[: self.grid.dimensions]]
+        for name in self.fields:
+            if names.count(name) > 1:
+                raise ValueError(f"a field named {name!r}: another name is needed, a component of a vector has it")
 
     def _check_varying_walls(self) -> None:
         """Refuse walls that vary where a class of the user's has an N or L that does not count with them."""

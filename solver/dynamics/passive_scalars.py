@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jax.typing import ArrayLike
 
 from solver.dynamics.checks import need, require_shape
@@ -22,7 +23,8 @@ class PassiveScalar(eqx.Module):
 
     Args:
         diffusivity: κ ≥ 0 [length²/time].
-        mean_gradient: G, one number for each direction [c/length], where the whole scalar is G·x + c; none if None.
+        mean_gradient: G, a list with a number for each direction [c/length], where the whole scalar is G·x + c; none
+            if None.
         source: S [c/time], a text of x, y, z, t, fields, and what else the equation's text names, such as `"1"` for
             the age of the fluid; none if empty, static.
         decay: λ ≥ 0 [1/time]; none if None.
@@ -31,8 +33,8 @@ class PassiveScalar(eqx.Module):
     """
 
     diffusivity: ArrayLike = 0.0
-    mean_gradient: tuple[ArrayLike, ...] | None = eqx.field(
-        default=None, converter=lambda given: None if given is None else tuple(given)
+    mean_gradient: Any = eqx.field(
+        default=None, converter=lambda given: tuple(given) if isinstance(given, Sequence) or np.ndim(given) else given
     )
     source: str = eqx.field(default="", static=True)
     decay: ArrayLike | None = None
@@ -41,8 +43,14 @@ class PassiveScalar(eqx.Module):
     name: str = eqx.field(default="", static=True, repr=False)
 
     def __check_init__(self) -> None:
+        if self.diffusivity is None:
+            raise ValueError("diffusivity None: zero or more is needed")
+        words = {"source": self.source, "units": self.units, "field": "" if self.field is None else self.field}
+        for key, word in words.items():
+            if not isinstance(word, str):
+                raise ValueError(f"{key} {word!r}: a text in quotes is needed")
         need(self, "diffusivity", "diffusivity", "zero or more", least=0)
-        need(self, "mean_gradient", "mean_gradient", "finite numbers")
+        need(self, "mean_gradient", "mean_gradient", "a list of finite numbers")
         need(self, "decay", "decay", "zero or more", least=0)
 
     @property

@@ -222,8 +222,8 @@ def relative_error(
 
     ‖·‖ is the root mean square over the box, of the fields with what conditions at walls add. S is ‖u‖ before or after
     the step, whichever is larger, or its value from the equation's `error_scales`, and at least a millionth of the
-    largest S: without such a floor a field that starts
-    at zero and grows as t² has an error as large as itself after any step, however short.
+    largest S: without such a floor a field that starts at zero and grows as t² has an error as large as itself after
+    any step, however short. Passive scalars, which may be large numbers, count in their own floor alone.
 
     Args:
         error: e, the difference to an embedded method, by field.
@@ -250,8 +250,10 @@ def relative_error(
         varies = {name: jnp.maximum(of_before[name], of_after[name]) for name in names}
         largest = {name: jnp.maximum(varies[name], FLOOR * largest[name]) for name in names}
     scales = equation.error_scales(largest)
-    least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names]))
-    sizes = {name: jnp.maximum(scales[name], least) for name in names}
+    carried = {scalar.name for scalar in getattr(equation, "scalars", ())}
+    least = FLOOR * jnp.max(jnp.stack([scales[name] for name in names if name not in carried]))
+    of_carried = FLOOR * jnp.max(jnp.stack([scales[name] for name in names])) if carried else least
+    sizes = {name: jnp.maximum(scales[name], of_carried if name in carried else least) for name in names}
     return jnp.max(jnp.stack([of_error[name] / jnp.where(sizes[name] > 0, sizes[name], 1) for name in names]))
 
 

@@ -14,7 +14,7 @@ from solver.diagnostics import correlation_distances, longitudinal_and_transvers
 from solver.dynamics.any_equation import AnyEquation
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
-from solver.outputs.records import Records
+from solver.outputs.records import Records, refuse_twice
 from solver.outputs.vectors import vector_prefixes
 from solver.spaces import FOURIER
 
@@ -40,6 +40,7 @@ class Correlations(Records):
             if equation.grid.dimensions > 1:
                 columns[f"{prefix}transverse"] = Column(("r",), "1", f"of {name} across the separation")
             columns[f"{prefix}variance"] = Column((), "", f"mean square of the fluctuations of {name}")
+        refuse_twice([*columns, *(own for name in self._others(equation) for own in (name, f"{name}_variance"))])
         for name in self._others(equation):
             columns[name] = Column(("r",), "1", f"of {name}")
             columns[f"{name}_variance"] = Column(

@@ -25,7 +25,7 @@ from solver.dynamics.derived import density_name, derived_quantities, dissipates
 from solver.grid import Grid
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
-from solver.outputs.records import Records
+from solver.outputs.records import Records, refuse_twice
 from solver.outputs.structure_functions import check_separations
 from solver.outputs.vectors import (
     components_by_height,
@@ -93,7 +93,9 @@ class PDFs(Records):
             require(name, getattr(self, name), "a positive number", above=0)
         columns: dict[str, Column] = {}
         along = dict([heights(equation.grid)]) if self.by_height else {}
-        for name in self._quantities(equation):
+        names = self._quantities(equation)
+        refuse_twice([own for name in names for own in (name, *(f"{name}_{what}" for what in MOMENTS))])
+        for name in names:
             axis = _axis(name, equation)
             columns[name] = Column((axis, *along), "1", f"probability density of {name} per unit of {axis}")
             columns |= {f"{name}_{what}": Column(tuple(along), "", f"{what} of {name}") for what in MOMENTS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,17 @@ def _forces(output: Records, state: State) -> Any:
 
 _values = compiled(_at_time, static_argnums=0)
 MOST_LAYOUTS = 64
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    """Refuse two columns of one name.
+
+    Raises:
+        ValueError: the message names the column.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two columns {twice!r}; other names of fields are needed")
 
 
 def layout_of(output: Records, equation: AnyEquation) -> RecordsLayout:

@@ -14,7 +14,7 @@ from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.checks import require
 from solver.io import Axis, Column, RecordsLayout
 from solver.operators import Fields
-from solver.outputs.records import Records
+from solver.outputs.records import Records, refuse_twice
 from solver.outputs.vectors import component_coefficients, components, vector_prefixes
 from solver.spaces import FOURIER
 
@@ -54,6 +54,7 @@ class StructureFunctions(Records):
             columns[f"{prefix}longitudinal"] = Column(("r", "order"), "", f"<(du)^p> of {name} along the separation")
             if equation.grid.dimensions > 1:
                 columns[f"{prefix}transverse"] = Column(("r", "order"), "", f"<(du)^p> of {name} across the separation")
+        refuse_twice([*columns, *scalars])
         for name, field in scalars.items():
             columns[name] = Column(("r", "order"), "", f"<(dc)^p> of {field} over the separation")
         return RecordsLayout(axes, columns)

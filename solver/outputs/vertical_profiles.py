@@ -16,7 +16,7 @@ from solver.dynamics.derived import kinematic_viscosity, space_of_vector
 from solver.dynamics.pressure import PRESSURE, Pressure
 from solver.io import Column, RecordsLayout
 from solver.operators import Fields
-from solver.outputs.records import Records
+from solver.outputs.records import Records, refuse_twice
 from solver.outputs.vectors import (
     AXES,
     component_names,
@@ -54,10 +54,7 @@ class VerticalProfiles(Records):
     def layout(self, equation: AnyEquation) -> RecordsLayout:
         components_by_height(equation, self.name)
         columns, (axis, places) = [*_columns(equation, self._pressure(equation))], heights(equation.grid)
-        names = [name for name, _, _ in columns]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"output vertical-profiles: two columns {twice!r}; other names of fields are needed")
+        refuse_twice([name for name, _, _ in columns])
         made = {name: Column((axis,), units, text) for name, units, text in columns}
         if _viscosity(equation) is not None and VISCOSITY not in made:
             made[VISCOSITY] = Column((), "length^2/time", "kinematic viscosity")

@@ -71,11 +71,16 @@ def refuse_broken_constraints(reduced: Reduced) -> None:
 
 
 def is_conserved(squares: Sequence[Square], reduced: Reduced) -> bool:
-    """True if a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved."""
+    """True if a quadratic form of real fields cannot be changed by N, which is to be quadratic; False if not proved.
+
+    Lines that do not reach the fields of the form, such as a passive scalar's with its source, are left out.
+    """
     fields = tuple(reduced.system.fields)
     if any(kind.is_complex for kind in reduced.system.kinds.values()):
         return False
-    rest = {row: without_causes(node, fields) for row, node in reduced.rest.items()}
+    held = {part for square in squares for side in (square.left, square.right) for part in side.walk()}
+    acting = {row for (scalar, row), response in reduced.responses.items() if scalar in held and response != ZERO}
+    rest = {row: without_causes(node, fields) if row in acting else ZERO for row, node in reduced.rest.items()}
     if any(holds_place(node) or _degrees(node, fields) - {2} for node in rest.values()):
         return False  # sources, and what the causes of a budget do not have
     samples = _triads(reduced)

@@ -78,14 +78,13 @@ def rate(reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rat
     if not plan.products:
         holds_fields = any(part in reduced.scalars for change in changes.values() for part in change.walk())
         return Unseen("what stands outside L is linear") if holds_fields else Rate(None, ZERO, {})
-    if any(map(holds_time, [*plan.inner, *plan.products, *changes.values()])):
-        return Unseen("its terms depend on time")
     if any(node.calls("symbol") for node in (*plan.inner, *changes.values())):
         return Unseen("a symbol of your own acts outside L")
     if len(plan.levels()) > 1:
         return Unseen("a product stands inside an operator inside a product")
     try:
-        return _Linearised(reduced, plan, changes).rate()
+        linearised = _Linearised(reduced, plan, changes)
+        return Unseen("terms of its fields depend on time") if linearised.holds_time else linearised.rate()
     except NoSlope as error:
         return Unseen(f"the derivative of {error} is not known")
 
@@ -104,6 +103,14 @@ class _Linearised:
         scalars = reduced.scalars
         self.linear = {row: [coefficient(change, scalar) for scalar in scalars] for row, change in changes.items()}
         self.outer = {product: self._outer(product) for product in range(len(plan.products))}
+
+    @property
+    def holds_time(self) -> bool:
+        """True if the time is in what acts on a disturbance; sources may depend on it."""
+        inner = (self.plan.inner[i] for _, i in self.slopes)
+        outer = (symbol for product, _ in self.slopes for _, symbol in self.outer[product])
+        linear = (symbol for row in self.linear.values() for symbol in row)
+        return any(map(holds_time, [*self.slopes.values(), *inner, *outer, *linear]))
 
     def rate(self) -> Rate | Unseen:
         """Speeds where there are any, else rates of reaction."""
@@ -130,10 +137,14 @@ class _Linearised:
 
     def matrix(self, axis: int) -> dict[float, Entries]:
         """Effect of disturbances of each scalar along an axis on each scalar, by the order of the wavenumber."""
+        return self._effect(axis, self.slopes)
+
+    def _effect(self, axis: int, slopes: Mapping[tuple[int, int], Node]) -> dict[float, Entries]:
+        """The same of linear terms, and of those products alone whose slopes are given."""
         terms: Terms = {}
         onto = self._projector(axis)
-        columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in self.slopes)}
-        for (product, inner), at_point in self.slopes.items():
+        columns = {inner: self._inner(inner, onto) for inner in dict.fromkeys(inner for _, inner in slopes)}
+        for (product, inner), at_point in slopes.items():
             for row, outer in self.outer[product]:
                 for column, of_inner in columns[inner]:
                     for order, number in self._leading(outer, of_inner, axis):
@@ -143,12 +154,14 @@ class _Linearised:
         return _entries(terms)
 
     def _kept_out(self) -> Node:
-        """The largest rate of linear terms of order zero that are kept out of L, where they act back on themselves."""
+        """The largest rate of linear terms of order zero that are not in L, where they act back on themselves."""
         scalars, linear = self.reduced.scalars, self.reduced.changes(self.reduced.linear_rows())
         in_l = {(row, s): ONE for row, node in linear.items() for s in scalars if s in node.walk()}
+        is_linear = lambda slope: not any(isinstance(part, Slot) for part in slope.walk())  # noqa: E731
+        slopes = {key: slope for key, slope in self.slopes.items() if is_linear(slope)}
         sums = []
         for axis in range(self.reduced.dimensions):
-            entries = _entries(self._of_linear(axis, self._projector(axis))).get(0, {})
+            entries = self._effect(axis, slopes).get(0, {})
             groups = _coupled({**in_l, **entries}, scalars)
             back = {pair: entries[pair] for pair in entries if any({*pair} <= {*group} for group in groups)}
             sums.append(_largest_sum(back, scalars))

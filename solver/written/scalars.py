@@ -138,16 +138,18 @@ def _energies(text: Text) -> Mapping[str, str]:
 
 
 def _refuse_names(text: Text, scalars: Sequence[Carried]) -> None:
-    """Refuse names that the text has for something else, also of parameters of scalars."""
+    """Refuse names that the text or another scalar has for something else, also of parameters and columns."""
     system = text.system
     tables: list[Any] = [text.vectors, text.flows, text.series, text.functions]
     tables += [text.invariants or (), text.energies or ()]
     taken = {*system.fields, *system.unknowns, *system.parameters, *system.definitions}
     taken |= {name for table in tables for name, _ in table}
     for carried in scalars:
-        for name in (carried.name, *_parameters(carried)):
+        own = {carried.name, *_parameters(carried), *_units(carried)}
+        for name in sorted(own):
             if name in taken or name == "pressure":
                 raise WrittenError(f"scalars.{carried.name}: the equation has {name!r} already; another name is needed")
+        taken |= own
 
 
 def _check_source(text: Text, carried: Carried, scalars: Sequence[str]) -> None:
@@ -159,6 +161,7 @@ def _check_source(text: Text, carried: Carried, scalars: Sequence[str]) -> None:
     system = text.system
     known = {*scalars, *CONSTANTS, *system.fields, *system.unknowns, *system.parameters, *system.definitions}
     source: Node = read_expression(carried.source, text.words) if carried.source else Name("t")
+    known |= {name for cause in source.calls("cause") for name in cause.arguments[0].names}  # of columns
     for part in source.walk():
         if isinstance(part, Name) and part.name not in known:
             where = f"scalars.{carried.name}.source"

@@ -49,11 +49,8 @@ class System:
 
     def why_not_in(self, dimensions: int) -> str:
         """Parts that do not fit together in so many dimensions of space; empty where all fit."""
-        try:
-            _check_kinds(self, dimensions)
-        except WrittenError as error:
-            return str(error)
-        return ""
+        misfit = _misfit(self, dimensions)
+        return "" if misfit is None else str(misfit[1])
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -278,31 +275,40 @@ def refuse_fields_in_exponents(node: Node, fields: Collection[str]) -> None:
 
 
 def _dimensions(system: System) -> tuple[int, ...]:
-    """The numbers of dimensions in which all fits; raises the error of the last of them where none does."""
-    fitting, failure = [], None
-    for dimensions in (1, 2, 3):
-        try:
-            _check_kinds(system, dimensions)
-            fitting.append(dimensions)
-        except WrittenError as error:
-            failure = error
-    if not fitting:
-        assert failure is not None
-        raise failure
-    return tuple(fitting)
+    """The numbers of dimensions in which all fits.
+
+    Raises:
+        WrittenError: all fits in none: the error in the dimensions in which the most parts fit, the last of several.
+    """
+    found = {dimensions: _misfit(system, dimensions) for dimensions in (1, 2, 3)}
+    misfits = [misfit for misfit in reversed(found.values()) if misfit is not None]
+    if len(misfits) == len(found):
+        raise max(misfits, key=lambda misfit: misfit[0])[1]
+    return tuple(dimensions for dimensions, misfit in found.items() if misfit is None)
 
 
-def _check_kinds(system: System, dimensions: int) -> None:
+def _misfit(system: System, dimensions: int) -> tuple[int, WrittenError] | None:
+    """Number of the first definition or equation that does not fit, and its error; None where all fit."""
     kinds = system.kinds
-    for node in system.definitions.values():
-        kind_of(node, kinds, dimensions, system.functions)
-    for line in system.lines:
-        kind = same_kind(line.left, line.right, kinds, dimensions, system.functions)
-        real = [name for name in _changed(line, system.fields) if not kinds[name].is_complex]
-        if kind.is_complex and real:
-            raise _first_complex(line, kinds, dimensions).error(
-                f"complex, in the equation of the real field {real[0]!r}: real(…), or rank 'wavefunction', is needed"
-            )
+    parts: list[Node | Line] = [*system.definitions.values(), *system.lines]
+    for number, part in enumerate(parts):
+        try:
+            _check_kinds(part, system, kinds, dimensions)
+        except WrittenError as error:
+            return number, error
+    return None
+
+
+def _check_kinds(part: Node | Line, system: System, kinds: Mapping[str, Kind], dimensions: int) -> None:
+    if isinstance(part, Node):
+        kind_of(part, kinds, dimensions, system.functions)
+        return
+    kind = same_kind(part.left, part.right, kinds, dimensions, system.functions)
+    real = [name for name in _changed(part, system.fields) if not kinds[name].is_complex]
+    if kind.is_complex and real:
+        raise _first_complex(part, kinds, dimensions).error(
+            f"complex, in the equation of the real field {real[0]!r}: real(…), or rank 'wavefunction', is needed"
+        )
 
 
 def _first_complex(line: Line, kinds: Mapping[str, Kind], dimensions: int) -> Place:

@@ -15,6 +15,7 @@ ANSWERED = [
     ["list"],
     ["describe"],
     ["describe", "navier-stokes"],
+    ["describe", "scalars"],
     ["new", "boussinesq"],
     ["new", "orszag-tang"],
     ["schema"],

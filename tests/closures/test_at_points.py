@@ -140,8 +140,10 @@ def test_a_stratified_flow_is_closed_as_a_flow_with_a_scalar(make_grid, closure)
 
 @slow
 def test_the_energy_lost_is_the_column_and_a_cause_of_the_budget(make_grid):
+    """Also where a scalar has a source, which is in the scalar's N."""
     grid = make_grid((16, 16), devices=2)
-    equation = NavierStokes(grid, 0.0, closure=Smagorinsky(constant=0.4))
+    made = {"dye": sw.PassiveScalar(source="cos(x)")}
+    equation = NavierStokes(grid, 0.0, closure=Smagorinsky(constant=0.4), scalars=made)
     rate, causes, row = rates_and_budget(equation, noisy(equation))
     assert row["subgrid_dissipation"] > 0.1
     assert rate == pytest.approx(-row["subgrid_dissipation"], rel=1e-12)

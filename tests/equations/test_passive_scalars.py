@@ -40,7 +40,7 @@ CASES = {
     "active-nematic": ({}, None, (0.0, 0.0)),
     "written": ({}, "u", (0.0, 0.0, 0.0)),
 }
-DEFAULT = ("vorticity", "two-layer-quasi-geostrophic", "written")
+DEFAULT = ("vorticity", "written")  # others: tests/reference/test_library.py has layers, three dimensions and more
 WITHOUT = ("allen-cahn", "gray-scott", "korteweg-de-vries", "zakharov")
 
 
@@ -115,8 +115,10 @@ def test_age_decay_and_the_uniform_flow_against_exact_solutions(make_grid, devic
     }
     flow = sw.equations.Vorticity(grid, 0.1, beta=2.0, mean_velocity=(0.7, -0.4), scalars=scalars)
     assert flow.report.units()["age_mean"] == "time"
-    aging = {"age": sw.PassiveScalar(source="1 - 3*age", units="time")}  # of whose numbers nobody knows the units
-    units = sw.equations.Vorticity(grid, 0.1, scalars=aging).report.units()
+    aging = {"age": sw.PassiveScalar(source="1 - cause(ventilation, 3*age)", units="time")}  # 3 is a rate
+    ventilated = sw.equations.Vorticity(grid, 0.1, scalars=aging)
+    assert {*ventilated.derived.energies["age_variance"].causes} == {"diffusion", "ventilation"}
+    units = ventilated.report.units()
     assert (units["energy"], units["age_variance"]) == ("length^2/time^2", "time^2")
     eddies = 3 * sw.sample(lambda x, y: jnp.cos(2 * x) * jnp.sin(y) + jnp.sin(x + 3 * y), grid)
     dye, zero = sw.sample(lambda x, y: jnp.cos(2 * x + 3 * y), grid), jnp.zeros(grid.shape)
@@ -150,6 +152,14 @@ REFUSED = {
     ),
     "a column's name": (lambda g, P: flow_with(g, P(), "energy"), "scalars.energy: the equation has 'energy' already"),
     "a parameter's name": (lambda g, P: hot(g, P()), "scalars.hot: the equation has 'hot_diffusivity' already"),
+    "another scalar's column": (
+        lambda g, P: sw.equations.Vorticity(g, 0.1, scalars={"dye": P(), "dye_mean": P()}),
+        "scalars.dye_mean: the equation has 'dye_mean' already",
+    ),
+    "one number as a gradient": (lambda g, P: flow_with(g, P(0.1, 1.0)), "dye.mean_gradient 1.0: 2 numbers are"),
+    "no diffusivity": (lambda g, P: P(None), "diffusivity None: zero or more is needed"),
+    "a number as a source": (lambda g, P: P(source=1), "source 1: a text in quotes is needed"),
+    "a component's name": (lambda g, P: flow_with(g, P(), "velocity_y"), "a field named 'velocity_y': another name"),
     "a long gradient": (lambda g, P: flow_with(g, P(0.1, (1, 2, 3))), r"dye.mean_gradient \(1, 2, 3\): 2 numbers are"),
     "a diffusivity": (lambda g, P: P(-0.1), "diffusivity -0.1: zero or more is needed"),
     "a decay": (lambda g, P: P(decay=-1.0), "decay -1.0: zero or more is needed"),
@@ -192,6 +202,13 @@ def test_an_unknown_name_in_a_source_is_shown_with_its_place():
     grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
     with pytest.raises(ValueError, match=r"(?s)'vortcity' in scalars.dye.source; did you mean 'vorticity'.*\^"):
         flow_with(grid, sw.PassiveScalar(source="2*vortcity"))
+
+
+def test_a_source_that_fits_in_no_dimensions_is_shown_and_not_what_fits_in_these_alone():
+    """The stream function has no sense in 1-D or in 3-D, the source in none."""
+    grid = sw.Grid((8, 10), mesh=sw.device_mesh([0]))
+    with pytest.raises(ValueError, match=r"(?s)^z in 2 dimensions: there is no such axis.*\^$"):
+        flow_with(grid, sw.PassiveScalar(source="z"))
 
 
 @pytest.mark.thorough

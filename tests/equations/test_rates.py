@@ -198,6 +198,25 @@ def test_speeds_that_parameters_decide():
     np.testing.assert_allclose(rate, 3.0 * np.abs(np.sin(x)).max() / grid.spacing[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("term", "reaction"), [("cos(x)*sin(t)", lambda x: 0), ("-100*exp(-x)*u", lambda x: 100 * np.exp(-x))]
+)
+def test_sources_limit_no_step_and_what_takes_a_field_away_at_some_places_does(term, reaction):
+    """|u|/Δx, and with it the rate of a linear term whose coefficient depends on the place; a source may hold t."""
+    grid = sw.Grid((32,), mesh=sw.device_mesh([0]))
+    equation = write(f"dt(u) = -u*dx(u) + lap(u) + {term}", {"u": "scalar"})(grid)
+    x = np.asarray(grid.coordinates()[0])
+    fields = equation.from_physical({"u": jnp.asarray(np.sin(x))[None]})
+    expected = np.max(np.abs(np.sin(x)) / grid.spacing[0] + reaction(x))
+    for rate in (equation.rate(fields), equation.change_and_rate(fields, 0.3)[1]):
+        np.testing.assert_allclose(rate, expected, rtol=1e-12)
+
+
+def test_terms_of_the_time_and_of_fields_tell_no_rate():
+    equation = write("dt(u) = -u*dx(u) + lap(u) - exp(-t)*u", {"u": "scalar"})(sw.Grid((16,)))
+    assert "terms of its fields depend on time" in equation.why_no_rate
+
+
 def test_a_text_without_a_cfl_number_takes_fixed_steps_alone():
     grid = sw.Grid((16,), mesh=sw.device_mesh([0]))
     equation = write("dt(c) = lap(c**3)", {"c": "scalar"})(grid)

@@ -13,6 +13,7 @@ from solver.config.toml import cases
 from solver.equations import NavierStokes
 from solver.forcing import Forcing
 from solver.grid import Storage
+from solver.loop.steps import relative_error
 
 pytestmark = pytest.mark.slow
 
@@ -126,6 +127,20 @@ def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
     equation = sw.equations.Boussinesq(make_grid((4, 4, 4), devices=1), 0.02, 0.02, 2.0)
     scales = equation.error_scales({"velocity": jnp.asarray(0.5), "buoyancy": jnp.zeros(())})
     assert {name: float(value) for name, value in scales.items()} == {"velocity": 0.5, "buoyancy": 1.0}
+
+
+@pytest.mark.parametrize("age", [1.0, 1e9])
+def test_a_passive_scalar_of_large_numbers_counts_for_itself_alone(make_grid, age):
+    """In units in which an age is 1e9 the floor of the vorticity was a millionth of that; a small one has a floor."""
+    grid = make_grid((12, 12), devices=1)
+    flow = sw.equations.Vorticity(grid, 0.1, scalars={"age": sw.PassiveScalar(0.1)})
+    eddies = sw.sample(lambda x, y: jnp.cos(2 * x) * jnp.sin(y) + jnp.sin(x + 3 * y), grid)
+    fields = flow.from_physical({"vorticity": eddies[None], "age": jnp.full((1, *grid.shape), age)})
+    wrong = {"vorticity": 1e-3 * fields["vorticity"], "age": 0 * fields["age"]}
+    assert float(relative_error(wrong, fields, fields, (flow, flow))) == pytest.approx(1e-3)
+    small = {**fields, "age": 1e-9 / age * fields["age"]}
+    wrong = {"vorticity": 0 * fields["vorticity"], "age": small["age"]}
+    assert float(relative_error(wrong, small, small, (flow, flow))) == pytest.approx(1e-3 / np.sqrt(0.75))
 
 
 class Switched(Forcing):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import COLLECTIVES, EACH_KIND, SPLIT
+from helpers import COLLECTIVES, EACH_KIND, SPLIT, refused_in_one_line
 
 import solver as sw
 from solver import diagnostics
@@ -457,3 +457,20 @@ def test_both_halves_of_a_symmetric_tensor_count(make_grid):
     assert float(values(sw.outputs.Correlations())["stress_variance"]) == pytest.approx(1.5)
     assert float(values(sw.outputs.DomainLength())["stress_length"]) == pytest.approx(2 * np.pi * 3 / (1 + 2 * 3))
     assert float(energy_of_all(flow, fields)) == pytest.approx(0.5 * 1.5)
+
+
+@pytest.mark.parametrize(
+    ("output", "scalars", "column"),
+    [
+        ("correlations", ["longitudinal"], "longitudinal"),
+        ("correlations", ["variance"], "variance"),
+        ("structure-functions", ["transverse"], "transverse"),
+        ("pdfs", ["dye", "dye_std"], "dye_std"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(output, scalars, column):
+    """Of a scalar that is called as a column of the velocity; one of them was written and the other lost."""
+    grid = sw.Grid((8, 8), mesh=sw.device_mesh([0]))
+    flow = sw.equations.NavierStokes(grid, 0.1, scalars={name: sw.PassiveScalar() for name in scalars})
+    with refused_in_one_line(f"output {output}: two columns '{column}'"):
+        OUTPUTS[output]().check(flow)

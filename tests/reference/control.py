@@ -63,8 +63,8 @@ def rate_of(section, system, fields):
 class Control:
     """Sizes of steps, one after another; `scales` makes of sizes of fields what their errors are relative to."""
 
-    def __init__(self, time, rate, problem, start, scales):
-        self.time, self.rate, self.scales = time, rate, scales
+    def __init__(self, time, rate, problem, start, scales, carried=()):
+        self.time, self.rate, self.scales, self.carried = time, rate, scales, carried  # the last: passive scalars
         self.longest = np.inf if problem is None or "step" in time else self._first(problem, start)
 
     def _first(self, problem, start):
@@ -93,8 +93,8 @@ class Control:
         if "tolerance" not in self.time:
             return True
         scales = self.scales({name: max(before, after) for name, (_, before, after) in sizes.items()})
-        floor = 1e-6 * max(scales.values())
-        error = max(e / (max(scales[name], floor) or 1) for name, (e, _, _) in sizes.items()) / self.time["tolerance"]
+        most = {n: max(s for m, s in scales.items() if n in self.carried or m not in self.carried) for n in scales}
+        error = max(e / (max(scales[n], 1e-6 * most[n]) or 1) for n, (e, *_) in sizes.items()) / self.time["tolerance"]
         factor = max(error, 1e-30) ** (-1 / (ERROR_ORDERS[self.time["stepper"]] + 1))
         self.longest = dt * np.clip(0.9 * factor, 0.2, 2)
         if error <= 1 and shortened:

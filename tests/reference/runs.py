@@ -304,7 +304,7 @@ def run(table, start, times=None, places=()):
         for t, dt in times[1:]:
             course.add(t, dt, _stepped(course, time["stepper"], t - course.times[-1])[0])
         return course
-    control = Control(time, course.rate, problem, first, scales_of(table["equation"]))
+    control = Control(time, course.rate, problem, first, scales_of(table["equation"]), table.get("scalars", ()))
     since, count = 0.0, 0  # of steps of one size
     while course.times[-1] < time["end"] * (1 - 1e-9):
         assert len(course.times) < 400, "steps become too short"

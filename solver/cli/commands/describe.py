@@ -7,7 +7,7 @@ from pathlib import Path
 
 from solver.assemble.index import KINDS
 from solver.assemble.registry import Registry
-from solver.cli.reference import OF_TEXT, pages, section
+from solver.cli.reference import OF_TEXT, TABLES, pages, section, table
 from solver.config import REQUIRED, WRITTEN, ConfigError, Entry, Parameter, WrittenEquation, nearest
 from solver.config.toml import cases
 
@@ -30,10 +30,14 @@ def run(options: argparse.Namespace) -> int:
     if name == WRITTEN:
         print(section(OF_TEXT, WrittenEquation), end="")
         return 0
+    tables = {title.partition(".")[0]: title for title in TABLES}
+    if name in tables:
+        print(table(tables[name]), end="")
+        return 0
     entries = {kind: registry.find(kind, name) for kind in _kinds(registry, name)}
     case = cases().get(name)
     if not entries and case is None:
-        known = [*(n for kind in KINDS for n in registry.names(kind)), *cases()]
+        known = [*tables, *(n for kind in KINDS for n in registry.names(kind)), *cases()]
         raise ConfigError(f"{name!r}: unknown name{nearest(name, set(known))}")
     blocks = [_text(kind, entry) for kind, entry in entries.items()]
     if case is not None:
