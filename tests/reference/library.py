@@ -305,7 +305,7 @@ def fene_p(given, d):
     """With the unit tensor of d dimensions."""
     unit = " + ".join(f"outer(e{a}, e{a})" for a in "xyz"[:d])
     return entry(
-        ["dt(velocity) = -div(outer(velocity, velocity)) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
+        ["dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
          " + penalise(velocity) + polymer_viscosity/relaxation_time*div(f*conformation)",
          "div(velocity) = 0",
          "dt(conformation) = -velocity@grad(conformation) + conformation@grad(velocity)"
