@@ -10,7 +10,6 @@ from pathlib import Path
 from solver.config import ConfigError, position
 from solver.io import DiskError
 from solver.pictures import PLANES, View
-from solver.pictures.published import read_published
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +47,8 @@ def view_of(options: argparse.Namespace) -> View:
     Raises:
         ValueError: the plane or format is unknown, or a table of published profiles is wrong.
     """
+    from solver.pictures.published import read_published  # which NumPy reads; other commands import this file, too
+
     names = ("field", "component", "plane", "at", "time", "compensate", "after", "particles", "dark", "format")
     data = tuple(read_published(Path(file)) for file in getattr(options, "data", ()))
     return View(**{name: getattr(options, name) for name in names if hasattr(options, name)}, data=data)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from solver.pictures.published import Published
-
 COLUMN = 3.4  # inches: one column of a journal; two are 7.1
 PAGE = 7.1
 LETTER = 0.075  # inches: the mean width of a letter of a title
@@ -194,7 +192,7 @@ class View:
         compensate: p of the compensated spectra k^p E(k); chosen by the equation if None.
         after: time from which windows and rows of vertical profiles are averaged, and Nusselt and Reynolds numbers;
             by default the last window, the later half of the rows, and half of the time.
-        data: published profiles, drawn with the run's vertical profiles.
+        data: published profiles (`solver.pictures.published`), drawn with the run's vertical profiles.
         particles: True to draw particles over slices, where their positions were written at the step of the snapshot.
         dark: light lines on a dark page.
         format: `png`, `pdf` or `svg`.
@@ -210,7 +208,7 @@ class View:
     time: float | None = None
     compensate: float | None = None
     after: float | None = None
-    data: tuple[Published, ...] = ()
+    data: tuple[Any, ...] = ()
     particles: bool = True
     dark: bool = False
     format: str = "png"

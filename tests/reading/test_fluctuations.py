@@ -178,7 +178,7 @@ def test_the_law_of_the_wall_is_drawn_where_there_may_be_one():
         first = figure.axes[0]
         assert (first.get_xlabel() == "y⁺") is drawn
         if drawn:
-            lower, upper = (line.get_xydata() for line in first.lines[:2])
+            lower, upper = (line.get_xydata() for line in first.lines[2:4])  # after the two laws
             np.testing.assert_allclose(lower[:, 1], lower[:, 0])
             np.testing.assert_allclose(upper[:, 1], upper[:, 0])
             assert lower[:, 0].max() == pytest.approx(np.sqrt(4e-3) / 1e-3)  # Re_τ, at the point in the middle
@@ -244,7 +244,7 @@ def test_profiles_are_drawn_against_the_height(run, tmp_path):
     assert [title.partition(",")[0] for title in titles] == words
     assert all(axis.get_ylabel().startswith("z") for axis in shown)
     labels = [line.get_label() for line in shown[2].lines]
-    assert labels[:4] == [f"velocity z {name}" for name in ("dye", "pressure", "velocity x", "velocity y")]
+    assert labels[:4] == ["velocity z dye", "velocity z pressure", "velocity x velocity z", "velocity y velocity z"]
     budget = sum(line.get_xdata() for line in shown[4].lines if line.get_label() != "_child6")
     np.testing.assert_allclose(budget, 0, atol=1e-12)
     height = shown[0].lines[0].get_ydata()
