@@ -59,11 +59,10 @@ def velocity_of(equation: Any, name: str | None, shapes: Mapping[str, Any]) -> s
     """Name of the vector that carries particles. Touches no device.
 
     Raises:
-        ValueError: the equation has no such vector, or none at all.
+        ValueError: the equation has no such vector, or none at all; or its flow depends on the place.
     """
     vectors: list[str] = []  # in their order, which JAX does not keep
-    jax.eval_shape(lambda fields: vectors.extend(vectors_of(equation, fields)), shapes)
-    jax.eval_shape(equation.report.flows, shapes)  # refuses flows that are no coefficients
+    jax.eval_shape(lambda fields: vectors.extend(_flows_of(equation, fields)), shapes)
     if not vectors:
         raise ValueError(f"particles in {equation.name}: it has no velocity that carries them")
     if name is None:
@@ -82,6 +81,15 @@ def vectors_of(equation: Any, fields: Fields) -> dict[str, Array]:
     vectors = [name for name, field in equation.fields.items() if field.rank == "vector"]
     own = {name: _series(equation, name, fields[name]) for name in vectors}
     return {name: v for name, v in {**equation.report.vectors(fields), **own}.items() if len(v) >= d}
+
+
+def _flows_of(equation: Any, fields: Fields) -> dict[str, Array]:
+    """`vectors_of` with the uniform flows that the equation keeps apart from its fields.
+
+    Raises:
+        ValueError: a flow of this kind depends on the place, or is a product of fields.
+    """
+    return {**vectors_of(equation, fields), **equation.report.flows(fields)}
 
 
 def _series(equation: Any, name: str, u_hat: Array) -> Array:
@@ -172,7 +180,7 @@ class FlowSource:
         """
         carrier = velocity_of(self.equation, self.carrier, self.fields)
         if name == VELOCITY:
-            return self._vector(carrier, self.fields)
+            return _flows_of(self.equation, self.fields)[carrier]
         if name == ACCELERATION:
             return self._acceleration(carrier)
         if name in self.equation.fields:
@@ -197,10 +205,6 @@ class FlowSource:
             return vorticity(self._space.slopes_of(u))
         return curl(u, self.equation.grid)
 
-    def _vector(self, name: str, fields: Fields) -> Array:
-        """A vector with the uniform flow that the equation keeps apart from its fields."""
-        return {**vectors_of(self.equation, fields), **self.equation.report.flows(fields)}[name]
-
     def _acceleration(self, carrier: str) -> Array:
         """∂u/∂t, to which u·∇u is added at the particles."""
         if self.changes is None:
@@ -210,4 +214,5 @@ class FlowSource:
             name: self.changes.linear[name] + self.changes.nonlinear[name] + self.changes.forcing.get(name, 0)
             for name in own
         }
-        return jax.jvp(lambda fields: self._vector(carrier, {**self.fields, **fields}), (own,), (change,))[1]
+        velocity = lambda fields: _flows_of(self.equation, {**self.fields, **fields})[carrier]  # noqa: E731
+        return jax.jvp(velocity, (own,), (change,))[1]
