@@ -1,8 +1,9 @@
 """Time to an error in convection, next to Dedalus: python benchmarks/convection.py.
 
-A vertical plane, 2 × 1, from one smooth start to t = `end`. Compared are ⟨wT⟩ and ½⟨u²⟩ there with a run of short steps
-of our own on the same modes. Programs run in turn, a process each; times are of the steps alone. Dedalus runs on two
-MPI ranks of the Python in `.peers`, where `make peers` installs it; SLABWAVE_PEERS names another one.
+A vertical plane of 2 × 1, or with three numbers of modes a layer of 2 × 2 × 1, from one smooth start to t = `end`.
+Compared are ⟨wT⟩ and ½⟨u²⟩ there with a run of short steps of our own on the same modes. Programs run in turn, a
+process each; times are of the steps alone. Dedalus runs on two MPI ranks of the Python in `.peers`, where `make peers`
+installs it; SLABWAVE_PEERS names another one.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from harness import Program, alternate, machine, two_ranks
 SCHEMES = {"RK222": (0.01, 0.005, 0.0025), "RK443": (0.02, 0.01, 0.005), "SBDF2": (0.005, 0.0025)}
 
 
-def ours(nx, nz, rayleigh, dt, end, stepper):
+def ours(points, rayleigh, dt, end, stepper):
     """The numbers at the end, and the time of the steps, of this process."""
     import jax
     import jax.numpy as jnp
@@ -23,14 +24,15 @@ def ours(nx, nz, rayleigh, dt, end, stepper):
     jax.config.update("jax_enable_x64", True)
     import solver as sw
 
-    grid = sw.Grid((nx, nz), (2.0, 1.0), walls="y", mesh=sw.device_mesh([0]))
+    along, axes = len(points) - 1, {2: "y", 3: "z"}
+    grid = sw.Grid(points, (2.0,) * along + (1.0,), walls=axes[len(points)], mesh=sw.device_mesh([0]))
     of = {"temperature": sw.walls.Value(1.0, 0.0)}
     flow, method = sw.equations.RayleighBenard(grid, rayleigh, 1.0, walls=of, energy_budget=False), stepper
     method = {"krogstad4": sw.steppers.Krogstad4, "etdrk5s4": sw.steppers.ETDRK5S4}[stepper]()
-    x, z = grid.coordinates()
-    waves = jnp.cos(jnp.pi * x) + 0.5 * jnp.sin(2 * jnp.pi * x)
-    temperature = 1 - z + 0.1 * jnp.sin(jnp.pi * z) * waves
-    start = {"velocity": jnp.zeros((2, nx, nz)), "temperature": jnp.broadcast_to(temperature, (1, nx, nz))}
+    *places, z = grid.coordinates()
+    waves = sum(jnp.cos(jnp.pi * x) + 0.5 * jnp.sin(2 * jnp.pi * x) for x in places)
+    temperature = jnp.broadcast_to(1 - z + 0.1 * jnp.sin(jnp.pi * z) * waves, (1, *points))
+    start = {"velocity": jnp.zeros((along + 1, *points)), "temperature": temperature}
     state = sw.initial_state(flow, method, start)
     steps = round(end / dt)
     run = jax.jit(lambda state: sw.integrate(flow, method, state, step=dt, steps=steps))
@@ -41,36 +43,41 @@ def ours(nx, nz, rayleigh, dt, end, stepper):
     took = time.perf_counter() - began
     u, warm = (flow.to_physical(last.field)[name] for name in ("velocity", "temperature"))
     mean = flow.space("temperature").mean
-    flux, energy = mean(u[1] * warm[0]), mean(0.5 * jnp.sum(u**2, axis=0))
+    flux, energy = mean(u[-1] * warm[0]), mean(0.5 * jnp.sum(u**2, axis=0))
     return {"seconds": took, "steps": steps, "flux": float(flux), "energy": float(energy)}
 
 
 def programs_of(given):
     """A run of ours with short steps, then those that are compared."""
-    nx, nz = given.shape
+    *along, across = given.shape
+    words = lambda numbers: "x".join(map(str, numbers))  # noqa: E731
     physics = lambda dt: [f"{given.rayleigh:g}", f"{dt:g}", f"{given.end:g}"]  # noqa: E731
-    points = [str(3 * nx // 2), str(3 * nz // 2 - 1)]
-    here = lambda dt: [sys.executable, __file__, "--ours", *points, *physics(dt), "krogstad4"]  # noqa: E731
-    peer = [*two_ranks("convection_dedalus.py"), str(nx), str(nz)]
-    compared = [Program(f"slabwave, krogstad4, dt = {dt:g}", here(dt)) for dt in (0.04, 0.02, 0.01)]
-    for scheme, steps in SCHEMES.items():
-        for dt in steps:
+    points = words([*(3 * n // 2 for n in along), 3 * across // 2 - 1])
+    here = lambda dt: [sys.executable, __file__, "--ours", points, *physics(dt), "krogstad4"]  # noqa: E731
+    peer = [*two_ranks("convection_dedalus.py"), words(given.shape)]
+    compared = [Program(f"slabwave, krogstad4, dt = {dt:g}", here(dt)) for dt in (0.04, 0.02, 0.01)[: given.most]]
+    for scheme in given.schemes:
+        for dt in SCHEMES[scheme][: given.most]:
             command = [*peer, *physics(dt), scheme]
             compared.append(Program(f"Dedalus, {scheme}, dt = {dt:g}", command, needs=("dedalus",)))
-    return Program("slabwave, krogstad4, dt = 0.0025", here(0.0025)), compared
+    return Program(f"slabwave, krogstad4, dt = {given.short:g}", here(given.short)), compared
 
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--ours", nargs=6, help="nx nz rayleigh dt end stepper, of this process")
+    arguments.add_argument("--ours", nargs=5, help="points rayleigh dt end stepper, of this process")
     arguments.add_argument("--rayleigh", type=float, default=1e6)
     arguments.add_argument("--end", type=float, default=4.0)
-    arguments.add_argument("--shape", type=int, nargs=2, default=(256, 64), help="modes")
+    arguments.add_argument("--shape", type=int, nargs="+", default=(256, 64), help="modes along two or three axes")
+    arguments.add_argument("--schemes", nargs="+", choices=SCHEMES, default=list(SCHEMES), help="of Dedalus")
+    arguments.add_argument("--most", type=int, default=3, help="number of steps tried of each, the longest first")
+    arguments.add_argument("--short", type=float, default=0.0025, help="step of the run that gives the errors")
     arguments.add_argument("--rounds", type=int, default=3)
     given = arguments.parse_args()
     if given.ours:
-        nx, nz, rayleigh, dt, end, stepper = given.ours
-        print(json.dumps(ours(int(nx), int(nz), float(rayleigh), float(dt), float(end), stepper)))
+        points, rayleigh, dt, end, stepper = given.ours
+        shape = tuple(map(int, points.split("x")))
+        print(json.dumps(ours(shape, float(rayleigh), float(dt), float(end), stepper)))
         return
     short, compared = programs_of(given)
     alternate([short], 1, [])

@@ -1,4 +1,7 @@
-"""Convection in a vertical plane by Dedalus 3: ⟨wT⟩, the kinetic energy, and the time of the steps."""
+"""Convection by Dedalus 3, in a vertical plane or a layer: ⟨wT⟩, the kinetic energy, and the time of the steps.
+
+Its arguments are the modes along each axis, as 256x64 or 64x64x64, the Rayleigh number, the step, the end, the scheme.
+"""
 
 import json
 import sys
@@ -8,18 +11,21 @@ import dedalus.public as d3
 import numpy as np
 from mpi4py import MPI
 
-nx, nz, rayleigh, step, end, scheme = (*map(int, sys.argv[1:3]), *map(float, sys.argv[3:6]), sys.argv[6])
-Lx, Lz, kappa, nu = 2.0, 1.0, rayleigh**-0.5, rayleigh**-0.5
-coords = d3.CartesianCoordinates("x", "z")
+*modes, nz = map(int, sys.argv[1].split("x"))
+rayleigh, step, end, scheme = (*map(float, sys.argv[2:5]), sys.argv[5])
+L, Lz, kappa, nu = 2.0, 1.0, rayleigh**-0.5, rayleigh**-0.5
+names = "xy"[: len(modes)] + "z"
+coords = d3.CartesianCoordinates(*names)
 dist = d3.Distributor(coords, dtype=np.float64)
-along = d3.RealFourier(coords["x"], size=nx, bounds=(0, Lx), dealias=3 / 2)
+fourier = lambda name, size: d3.RealFourier(coords[name], size=size, bounds=(0, L), dealias=3 / 2)  # noqa: E731
+along = tuple(map(fourier, names, modes))
 across = d3.ChebyshevT(coords["z"], size=nz, bounds=(0, Lz), dealias=3 / 2)
-p, b = (dist.Field(name=name, bases=(along, across)) for name in "pb")
-u = dist.VectorField(coords, name="u", bases=(along, across))
+p, b = (dist.Field(name=name, bases=(*along, across)) for name in "pb")
+u = dist.VectorField(coords, name="u", bases=(*along, across))
 tau_p = dist.Field(name="tau_p")
 tau_b1, tau_b2 = (dist.Field(name=f"tau_b{i}", bases=along) for i in (1, 2))
 tau_u1, tau_u2 = (dist.VectorField(coords, name=f"tau_u{i}", bases=along) for i in (1, 2))
-ex, ez = coords.unit_vector_fields(dist)
+*_, ez = coords.unit_vector_fields(dist)
 lift = lambda tau: d3.Lift(tau, across.derivative_basis(1), -1)  # noqa: E731
 grad_u, grad_b = d3.grad(u) + ez * lift(tau_u1), d3.grad(b) + ez * lift(tau_b1)
 problem = d3.IVP([p, b, u, tau_p, tau_b1, tau_b2, tau_u1, tau_u2], namespace=locals())
@@ -30,10 +36,11 @@ for line in [
 ]:  # fmt: skip
     problem.add_equation(line)
 solver = problem.build_solver(getattr(d3, scheme))
-x, z = dist.local_grids(along, across)
-b["g"] = 1 - z + 0.1 * np.sin(np.pi * z) * (np.cos(np.pi * x) + 0.5 * np.sin(2 * np.pi * x))
+*points, z = dist.local_grids(*along, across)
+waves = sum(np.cos(np.pi * x) + 0.5 * np.sin(2 * np.pi * x) for x in points)
+b["g"] = 1 - z + 0.1 * np.sin(np.pi * z) * waves
 w = u @ ez
-flux, energy = (d3.Integrate(of / (Lx * Lz)) for of in (w * b, u @ u / 2))
+flux, energy = (d3.Integrate(of / (L ** len(modes) * Lz)) for of in (w * b, u @ u / 2))
 steps = round(end / step)
 for _ in range(5):  # its transforms and matrices are made
     solver.step(1e-9)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,14 @@ class SymbolValue:
 
     def __truediv__(self, other: Any) -> SymbolValue:
         self, other = self.scaled(), SymbolValue.of(other).scaled()
-        quotient = SymbolValue(self.value / other.value, self.by_i is not other.by_i)
+        quotient = SymbolValue(_as_arrays(operator.truediv, self.value, other.value), self.by_i is not other.by_i)
         return -quotient if other.by_i and not self.by_i else quotient
 
     def __rtruediv__(self, other: Any) -> SymbolValue:
         return SymbolValue.of(other) / self
 
     def __pow__(self, other: Any) -> SymbolValue:
-        return SymbolValue(self.multiplied_out ** SymbolValue.of(other).multiplied_out)
+        return SymbolValue(_as_arrays(operator.pow, self.multiplied_out, SymbolValue.of(other).multiplied_out))
 
     def __rpow__(self, other: Any) -> SymbolValue:
         return SymbolValue.of(other) ** self
@@ -87,6 +91,15 @@ class SymbolValue:
     def scaled(self) -> SymbolValue:
         """The same with its scale multiplied in."""
         return self if _is_one(self.scale) else SymbolValue(self.scale * self.value, self.by_i)
+
+
+def _as_arrays(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """The operation; inf or nan, as of arrays, where numbers of Python raise an error: a `where` may leave it out."""
+    try:
+        return operation(left, right)
+    except ArithmeticError:
+        with np.errstate(all="ignore"):
+            return operation(np.asarray(1.0 * left), np.asarray(1.0 * right)).item()
 
 
 def _is_one(scale: Any) -> bool:

@@ -27,7 +27,7 @@ from solver.written.formula import unicode
 from solver.written.growth import fastest_growth
 from solver.written.kinds import Kind
 from solver.written.system import System
-from solver.written.tree import Call, Name, Negative, Node, Product, Quotient, Sum
+from solver.written.tree import Call, Entry, Name, Negative, Node, Power, Product, Quotient, Sum
 
 LIMITS: dict[str, tuple[str, dict[str, float]]] = {
     ">= 0": ("zero or more", {"least": 0}),
@@ -55,6 +55,7 @@ def check_text(equation: Any) -> None:
         if getattr(equation, name, None) is value:
             object.__setattr__(equation, name, nothing_unless(value, **options))
     _check_at_points(equation)
+    _require_finite(on_grid.text.system, equation.all_numbers)
     if equation.grid.walls:
         refuse_dimensions(equation, equation._why_not_in(equation.grid.dimensions))
         check_between_walls(equation)
@@ -77,6 +78,29 @@ def _check_at_points(equation: Any) -> None:
         if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
             raise ValueError(f"{name} of shape {list(given)}: values at the points are needed, {list(shape)}")
         require(name, value, "finite numbers at the points")
+
+
+def _require_finite(system: System, numbers: Mapping[str, Any]) -> None:
+    """Refuse constants of a text that are not finite numbers, as 1/a of a = 0; numbers that are being traced pass."""
+    for part, value in (
+        found for line in system.lines for side in (line.left, line.right) for found in _constants(side, numbers)
+    ):
+        if not np.all(np.isfinite(value)):
+            names = sorted({name.name for name in part.walk() if isinstance(name, Name | Entry)} & numbers.keys())
+            given = f" with {', '.join(f'{name} = {numbers[name]}' for name in names)}" if names else ""
+            raise ValueError(f"{unicode(part)}{given} is {value}: a finite number is needed")
+
+
+def _constants(node: Node, numbers: Mapping[str, Any]) -> Iterator[tuple[Node, np.ndarray]]:
+    """The largest expressions of parameters alone, with their values, but of `where`, which may not choose them."""
+    with np.errstate(all="ignore"):
+        value = constant(node, numbers) if isinstance(node, Power | Quotient | Product | Call) else None
+    if value is not None:
+        yield node, value
+    elif not (isinstance(node, Call) and node.function == "where"):
+        divisor = [Quotient(ONE, node.below)] if isinstance(node, Quotient) and node.above != ONE else []
+        for child in (*node.children, *divisor):
+            yield from _constants(child, numbers)
 
 
 def _must_be_real(on_grid: Evaluation, name: str, value: Any) -> bool:

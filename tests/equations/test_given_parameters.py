@@ -1,6 +1,7 @@
 """Parameters of a text that are fields of values at the points, or functions with arrays, such as networks."""
 
 import pickle
+import re
 
 import equinox as eqx
 import jax
@@ -186,3 +187,32 @@ def test_what_cannot_be_such_a_parameter_is_refused(make_grid):
     shifted = given(make_grid((8,), 1, dealias="phase-shift-alternating"), c=jnp.ones(8))
     with pytest.raises(ValueError, match="points"):
         sw.initial_state(shifted, IFRK4(), jnp.ones(8))
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("u/a", "1/a with a = 0.0 is inf: a finite number is needed"),
+        ("lap(u)*a**(-2)", "a⁻² with a = 0.0 is inf: a finite number is needed"),
+        ("big**2*dx(u)", "big² with big = 1e+200 is inf: a finite number is needed"),
+        ("(1 + log(a))*u**2", "log(a) with a = 0.0 is -inf: a finite number is needed"),
+        ("sqrt(a - 1)*x", "sqrt(a − 1) with a = 0.0 is nan: a finite number is needed"),
+        ("where(a > 0, 1/a, 2)*u + where(big < 1, big**2, 1)*u", ""),
+    ],
+)
+@pytest.mark.parametrize("walls", ["", "y"], ids=["periodic", "walls"])
+def test_constants_that_overflow_are_refused(walls, term, message):
+    """In a branch of `where` that is not chosen they pass."""
+    conditions = ["u(bottom) = 0", "u(top) = 0"] if walls else []
+    stated = sw.write([f"dt(u) = nu*lap(u) - {term} + 0*(a + big)", *conditions], fields={"u": "scalar"})
+    grid = sw.Grid((6, 9), (1.0, 1.0), walls=walls or None, mesh=sw.device_mesh([0]))
+    make = lambda: stated(grid, nu=1.0, a=0.0, big=1e200)  # noqa: E731
+    if message:
+        with refused_in_one_line(re.escape(message)):
+            make()
+        return
+    stepper = sw.steppers.Krogstad4() if walls else sw.steppers.ETDRK2()
+    y = grid.coordinates()[1]
+    u = y * (1 - y) * jnp.ones((1, 6, 9))
+    state = sw.integrate(equation := make(), stepper, sw.initial_state(equation, stepper, u), step=0.01, steps=2)
+    assert bool(jnp.all(jnp.isfinite(state.field["u"])))
