@@ -7,3 +7,4 @@ from solver.closures.closure import size_of_strain as size_of_strain
 from solver.closures.dynamic import DynamicSmagorinsky as DynamicSmagorinsky
 from solver.closures.smagorinsky import Smagorinsky as Smagorinsky
 from solver.closures.spectral import Spectral as Spectral
+from solver.closures.wale import WALE as WALE

@@ -24,12 +24,14 @@ class AnyClosure(eqx.Module):
         dimensions: numbers of dimensions in space in which it is defined.
         acts_on_modes: True if it acts on each mode.
         takes_scalars: True if it has a subgrid flux of passive scalars.
+        vanishes_at_walls: True if it serves between rigid walls, where its stress has to vanish as z³.
     """
 
     name: ClassVar[Any] = ClassName()
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     acts_on_modes: ClassVar[bool] = False
     takes_scalars: ClassVar[bool] = True
+    vanishes_at_walls: ClassVar[Any] = True
 
     @property
     def largest_ratio(self) -> ArrayLike:
@@ -86,18 +88,19 @@ class Closure(AnyClosure):
         return False
 
     @abstractmethod
-    def stress(self, resolved: Array, width: float, prepared: Any) -> Array:
+    def stress(self, resolved: Array, width: Any, prepared: Any) -> Array:
         """τ_ij at the points `(i, j, …)` [u²], the momentum that eddies carry, with the sign of 2ν_t S_ij.
 
         The symmetric part of the result is used.
 
         Args:
             resolved: ∂u_i/∂x_j `(i, j, …)`, or S_ij, as `of` says [u/length].
-            width: w = π/k_max, smallest half wavelength of the grid, the geometric mean over the axes [length].
+            width: w = π/k_max, smallest half wavelength of the grid, the geometric mean over the axes [length]. Between
+                walls it is an array `(…, z)` of each plane.
             prepared: result of `prepare`.
         """
 
-    def flux(self, resolved: Array, slope: Array, width: float, prepared: Any) -> Array:
+    def flux(self, resolved: Array, slope: Array, width: Any, prepared: Any) -> Array:
         """Flux q of a scalar at the points `(i, …)`, whose divergence is added to c_t, with the sign of κ_t ∇c.
 
         A class that has it sets `takes_scalars`.
@@ -108,14 +111,13 @@ class Closure(AnyClosure):
         """
         raise NotImplementedError
 
-    def viscosity(self, resolved: Array, width: float, prepared: Any) -> Array:
+    def viscosity(self, resolved: Array, width: Any, prepared: Any) -> Array:
         """Eddy viscosity at the points [u·length]: the one with a stress of this size, |τ|/2|S|, by default.
 
         It is the column `eddy_viscosity`, and limits the steps by a CFL number.
         """
-        strain = (resolved + jnp.swapaxes(resolved, 0, 1)) / 2
-        stress = self.stress(resolved, width, prepared)
-        stress = (stress + jnp.swapaxes(stress, 0, 1)) / 2
+        strain = strain_of(resolved)
+        stress = strain_of(self.stress(resolved, width, prepared))
         d = len(stress)
         trace = jnp.trace(stress) / d
         size = size_of_strain(stress - trace * jnp.eye(d, dtype=stress.dtype).reshape(d, d, *[1] * trace.ndim))
@@ -134,13 +136,14 @@ class EddyViscosity(_OfScalars, Closure):
     takes_scalars: ClassVar[bool] = True
 
     @abstractmethod
-    def viscosity(self, resolved: Array, width: float, prepared: Any) -> Array:
-        """ν_t at the points, of S_ij `(i, j, …)`."""
+    def viscosity(self, resolved: Array, width: Any, prepared: Any) -> Array:
+        """ν_t at the points, of S_ij `(i, j, …)`, or of ∂u_i/∂x_j as `of` says."""
 
-    def stress(self, resolved: Array, width: float, prepared: Any) -> Array:
-        return 2 * self.viscosity(resolved, width, prepared) * resolved
+    def stress(self, resolved: Array, width: Any, prepared: Any) -> Array:
+        strain = resolved if self.of == "strain" else strain_of(resolved)
+        return 2 * self.viscosity(resolved, width, prepared) * strain
 
-    def flux(self, resolved: Array, slope: Array, width: float, prepared: Any) -> Array:
+    def flux(self, resolved: Array, slope: Array, width: Any, prepared: Any) -> Array:
         return self.viscosity(resolved, width, prepared) / self.turbulent_schmidt * slope
 
 
@@ -163,6 +166,11 @@ class SpectralViscosity(_OfScalars):
             u_hat: coefficients of the velocity `(component, …)`.
             space: space of the velocity; `space.fourier` has the wavenumbers.
         """
+
+
+def strain_of(tensor: Array) -> Array:
+    """The symmetric part of tensors `(i, j, …)`."""
+    return (tensor + jnp.swapaxes(tensor, 0, 1)) / 2
 
 
 def size_of_strain(tensor: Array) -> Array:

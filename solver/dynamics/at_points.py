@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from solver.dynamics.subgrid import CLOSURE
 from solver.static import opened
-from solver.written.closures import is_of_closure
+from solver.written.closures import CLOSURE, is_of_closure
 from solver.written.obstacles import FIXED, FIXED_AT, SEALED, SOURCES, STRENGTH, is_of_obstacles
 from solver.written.symbols import ramp
 from solver.written.text import FUNCTION, VALUES, Text

@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from solver.dynamics.varying_walls import walls_at_time
 from solver.walls.conditions import AtSlope, value_of, varies_along
+from solver.written.closures import is_of_closure
 from solver.written.elimination import named
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Number, Product, Quotient, Slot, Sum
@@ -95,8 +96,8 @@ class ProductsAtWalls:
             case Negative(of):
                 inner = self._terms(of, wall)
                 return None if inner is None else [flux._replace(number=-flux.number) for flux in inner]
-        if _has_factor(product, self._is_upward):
-            return []
+        if _has_factor(product, self._is_upward) or _is_subgrid(product):
+            return []  # a subgrid stress or flux is 0: walls give all that passes them
         number, slots = _factors(product)
         if number is None or len(slots) != 2:
             return None
@@ -134,6 +135,11 @@ class ProductsAtWalls:
     def _flux(self, flux: Flux, wall: int, rows: Any) -> Array:
         slope = value_of(tuple(walls_at_time(self.equation, named(flux.slope)))[wall].right)
         return flux.number.real * jnp.asarray(slope) * rows.space.at_wall(rows.on_all_modes(flux.of), wall)
+
+
+def _is_subgrid(product: Node) -> bool:
+    """True if a product is a subgrid stress or flux."""
+    return any(isinstance(part, Call) and is_of_closure(part.function) for part in product.walk())
 
 
 def _factors(product: Node) -> tuple[complex | None, list[Slot]]:

@@ -189,7 +189,7 @@ class EvaluationBetweenWalls(Evaluation):
         return PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
 
     def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:
-        found = super().numbers(modes, *functions)
+        found = super().numbers(modes, *functions, rows=rows)
         if SPACING in found:
             *along, _ = self.grid.spacing
             found[SPACING] = (*along, jnp.asarray(self._distances(), self.grid.dtype))
@@ -206,7 +206,7 @@ class EvaluationBetweenWalls(Evaluation):
         for inner, products in plan.levels():
             function = self.function(plan, inner, products)
             functions = function, *([] if largest is None else [largest])
-            numbers, places = self.numbers(rows.modes, *functions), self.places(*functions)
+            numbers, places = self.numbers(rows.modes, *functions, rows=rows), self.places(*functions)
             make = self._made_at_points if function.functions else self._made_at_halves
             series = self.inner([plan.inner[i] for i in inner], rows) if inner else None
             c, found = make(rows.space, functions, series, numbers, places)

@@ -15,13 +15,14 @@ from solver.dynamics.acting_bodies import with_moving_bodies
 from solver.dynamics.at_points import KEPT, OBSTACLES, SPACING, AtPoints, OfBothKinds
 from solver.dynamics.in_modes import GridModes, LargeMode, Rows
 from solver.dynamics.own_symbol import functions_of
-from solver.dynamics.subgrid import CLOSURE, subgrid, text_with_closure
+from solver.dynamics.subgrid import subgrid, text_with_closure
 from solver.fft import Transform, max_over_points
 from solver.mesh import placed
 from solver.operators import Fields, components
 from solver.spaces import Field, Space
 from solver.spaces.manifold import by_kind
 from solver.static import sealed
+from solver.written.closures import CLOSURE
 from solver.written.components import ZERO
 from solver.written.derivation import Derivation, in_dimensions
 from solver.written.elimination import named

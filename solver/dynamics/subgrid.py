@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
@@ -17,18 +16,20 @@ from jaxtyping import Array
 from solver.diagnostics import weighted_mean_square
 from solver.dynamics.budget import Budget
 from solver.dynamics.report import Report
+from solver.dynamics.resolution import Resolution, resolution_of
+from solver.dynamics.spaces_between_walls import space_of_products
 from solver.operators import Fields
 from solver.spaces import NotInSpace, Space
 from solver.spaces.field import Field
-from solver.written.closures import FLUX, LARGEST, LOSS, MEAN_VISCOSITY, STRESS, VISCOSITY
-from solver.written.components import plus, times
+from solver.walls.conditions import StressFree
+from solver.written.closures import CLOSURE, FLUX, LOSS, MEAN_VISCOSITY, RATE, STRESS, VISCOSITY
+from solver.written.components import plus
 from solver.written.derivation import in_dimensions
 from solver.written.rates import Rate, Unseen
 from solver.written.text import Text
-from solver.written.tree import Call, Number
+from solver.written.tree import Call
 from solver.written.variants import with_closure
 
-CLOSURE = "closure"  # among the numbers of a function at the points, where a parameter cannot be called so
 AXES = "xyz"
 
 
@@ -47,13 +48,14 @@ def check_closure(equation: Any) -> None:
     d = equation.grid.dimensions
     if d not in closure.dimensions:
         raise ValueError(f"{name} in {d} dimensions: {' or '.join(map(str, closure.dimensions))} are needed")
-    if equation.grid.walls:
-        raise ValueError(f"{name} between walls: a periodic box is needed, since it does not vanish at walls")
-    try:
-        _ = equation.space(equation.first_field).fourier
-    except NotInSpace as error:
-        raise ValueError(f"{name}: {error}") from None
     scalars, velocity = equation.whole_text.closed_scalars, equation.whole_text.closed_velocity
+    if equation.grid.walls:
+        _check_between_walls(equation, name, velocity)
+    else:
+        try:
+            _ = equation.space(equation.first_field).fourier
+        except NotInSpace as error:
+            raise ValueError(f"{name}: {error}") from None
     if scalars and not closure.takes_scalars:
         raise ValueError(f"{name}: it has no flux of scalars, which {', '.join(scalars)} of {equation.name} needs")
     if closure.acts_on_modes and not (velocity in equation.fields and equation.whole_text.closes_each_field):
@@ -63,19 +65,28 @@ def check_closure(equation: Any) -> None:
         )
 
 
+def _check_between_walls(equation: Any, name: str, velocity: str) -> None:
+    if equation.closure.acts_on_modes:
+        raise ValueError(
+            f"{name} between walls: modes have no wavenumber across them; a closure at the points is needed"
+        )
+    if velocity not in equation.fields:
+        raise ValueError(f"{name} between walls: a velocity that is a field is needed, which {velocity} is not")
+    if not (
+        equation.closure.vanishes_at_walls or all(isinstance(wall, StressFree) for wall in equation.walls[velocity])
+    ):
+        raise ValueError(
+            f"{name} between rigid walls: its eddy viscosity does not vanish there; wale, or dynamic-smagorinsky with "
+            "average = 'planes', is needed"
+        )
+
+
 def text_with_closure(equation: Any) -> Text:
     """The text of an equation with its closure at the points, or without the terms of one."""
     closure, text = equation.closure, equation.whole_text
     if closure is None or closure.acts_on_modes:
         return text.without_closure
-    return with_closure(text, closure.of, equation.grid.dimensions, closure.by_plane)
-
-
-def width_of(equation: Any) -> float:
-    """w [length]: the geometric mean of π/k over the axes with waves, k the largest retained wavenumber of each."""
-    grid = equation.grid
-    highest = [grid.fundamental[axis] * grid.layout.highest_mode(axis) for axis in grid.varying_axes] or [1.0]
-    return math.pi / math.prod(highest) ** (1 / len(highest))
+    return with_closure(text, closure.of, equation.grid.dimensions, closure.by_plane or bool(equation.grid.walls))
 
 
 # ---- at the points --------------------------------------------------------------------------------------------------
@@ -87,18 +98,16 @@ class Subgrid(eqx.Module):
     Args:
         closure: the closure.
         prepared: result of its `prepare`.
-        width: w [length], static.
+        resolution: smallest eddies of the grid.
         dimensions: number of dimensions of space, static.
         has_scalars: True if the equation has scalars with a subgrid flux, static.
-        spacing: distance between points along the last axis [length], static.
     """
 
     closure: Any
     prepared: Any
-    width: float = eqx.field(static=True)
+    resolution: Resolution
     dimensions: int = eqx.field(static=True)
     has_scalars: bool = eqx.field(static=True)
-    spacing: float = eqx.field(static=True)
 
     def values(self, function: str, given: Sequence[Any]) -> dict[str, Array]:
         """Values of a function of the closure, and of all that are made with it, by name.
@@ -106,18 +115,22 @@ class Subgrid(eqx.Module):
         Args:
             function: name of a component of the stress or flux, or of the eddy viscosity.
             given: entries of the strain or gradient at the points, with the entries of a scalar's gradient behind them.
-                Before them is the last coordinate, if the closure has numbers of each plane.
+                Before them is the last coordinate, if the closure or the grid has numbers of each plane.
         """
         d, closure, prepared = self.dimensions, self.closure, self.prepared
-        if closure.by_plane:
+        width, k_squared, middles = self.resolution
+        if middles is not None:
             place, *given = given
-            number = jnp.rint(place / self.spacing).astype(jnp.int32)
-            prepared = jax.tree.map(lambda profile: profile[number], prepared)
+            number = jnp.searchsorted(middles, place)
+            of_plane = lambda values: values[number] if jnp.ndim(values) else values  # noqa: E731
+            width, k_squared = of_plane(width), of_plane(k_squared)
+            prepared = jax.tree.map(of_plane, prepared) if closure.by_plane else prepared
         count = d * (d + 1) // 2 if closure.of == "strain" else d * d
-        at = (self._tensor(given[:count]), self.width, prepared)
-        if function in (VISCOSITY, LARGEST):
+        at = (self._tensor(given[:count]), width, prepared)
+        if function in (VISCOSITY, RATE):
             viscosity = closure.viscosity(*at)
-            return {VISCOSITY: viscosity, LARGEST: viscosity * (closure.largest_ratio if self.has_scalars else 1)}
+            fastest = viscosity * k_squared * (closure.largest_ratio if self.has_scalars else 1)
+            return {VISCOSITY: viscosity, RATE: fastest}
         shape = at[0].shape[2:]
         if function.startswith(FLUX):
             slope = jnp.stack([jnp.broadcast_to(part, shape) for part in given[count:]])
@@ -160,12 +173,18 @@ def subgrid(equation: Any, velocity: Callable[[], Array]) -> Subgrid:
     """
     closure, has_scalars = equation.closure, bool(equation.whole_text.closed_scalars)
     prepared = closure.prepare(velocity(), _space(equation)) if closure.needs_whole_flow else ()
-    grid = equation.grid
-    return Subgrid(closure, prepared, width_of(equation), grid.dimensions, has_scalars, grid.spacing[-1])
+    resolution = resolution_of(equation.grid)
+    if closure.by_plane or equation.grid.walls:
+        resolution = jax.tree.map(lambda values: jnp.asarray(values, equation.grid.dtype), resolution)
+    else:
+        resolution = resolution._replace(middles=None)
+    return Subgrid(closure, prepared, resolution, equation.grid.dimensions, has_scalars)
 
 
 def _space(equation: Any) -> Space:
-    """Space of the closed velocity."""
+    """Space of the coefficients of the closed velocity: between walls they are polynomials."""
+    if equation.grid.walls:
+        return space_of_products(equation)
     velocity = equation.whole_text.closed_velocity
     space: Space = equation.space(velocity if velocity in equation.fields else equation.first_field)
     if velocity not in equation.fields:
@@ -182,8 +201,8 @@ def with_rate(equation: Any, found: Rate | Unseen) -> Rate | Unseen:
     call = next((part for part in products if isinstance(part, Call) and part.function.startswith(STRESS)), None)
     if call is None:
         return found
-    largest = times(Call(LARGEST, call.arguments), Number(complex(equation.grid.k_corner**2)))
-    return replace(found, reaction=largest if found.reaction is None else plus((found.reaction, largest)))
+    fastest = Call(RATE, call.arguments)
+    return replace(found, reaction=fastest if found.reaction is None else plus((found.reaction, fastest)))
 
 
 # ---- on each mode ---------------------------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ from itertools import combinations_with_replacement
 from typing import Any, Literal, TypeAlias
 
 from solver.written.optional import lines_without
-from solver.written.tree import Call, Component, Line, Name, Node, Number, Product, Quotient, Sum, WrittenError
+from solver.written.tree import Call, Component, Line, Name, Node, Number, Power, Product, Quotient, Sum, WrittenError
 
 WORD = "closure"
+CLOSURE = "closure"  # among the numbers of a function at the points, where a parameter cannot be called so
 LEFT_OUT = "unclosed"
 STRESS, FLUX, VISCOSITY = "subgrid_stress_", "subgrid_flux_", "subgrid_viscosity"
-LARGEST = "subgrid_largest"  # the larger of viscosity and diffusivity, for steps by a CFL number
+RATE = "subgrid_rate"  # the larger of viscosity and diffusivity times the largest k², for steps by a CFL number
 RESOLVED = "resolved_"  # and `strain` or `gradient`: the name of its definition
 LOSS, MEAN_VISCOSITY = "subgrid_dissipation", "eddy_viscosity"  # names of columns
 
@@ -32,16 +33,18 @@ def _told_later(*at: Any) -> Any:
 
 def is_of_closure(function: str) -> bool:
     """True if a function is a component of a subgrid stress or flux, or an eddy viscosity."""
-    return function.startswith((STRESS, FLUX)) or function in (VISCOSITY, LARGEST)
+    return function.startswith((STRESS, FLUX)) or function in (VISCOSITY, RATE)
 
 
 def shown(node: Node) -> Node | None:
-    """A component, stress or flux of a closure as it is printed: τ_xx, ∇·τ, ∇·q, ν_t; None of other expressions."""
+    """A component, stress or flux of a closure as it is printed: τ_xx, ∇·τ, ∇·q, ν_t; None of others."""
     if not isinstance(node, Call):
         return None
+    if node.function == RATE:
+        return Product(Name("nu_t"), Power(Name("k"), Number(2 + 0j)))
     if is_of_closure(node.function):
         stem, _, axes = node.function.rpartition("_")
-        known = {STRESS: f"tau_{axes}", FLUX: f"q_{axes}", VISCOSITY: "nu_t", LARGEST: "nu_t"}
+        known = {STRESS: f"tau_{axes}", FLUX: f"q_{axes}", VISCOSITY: "nu_t"}
         return Name(known.get(f"{stem}_") or known[node.function])
     inner = node.arguments[0] if node.function == "div" else None
     if isinstance(inner, Sum) and isinstance(inner.terms[0], Product) and isinstance(inner.terms[0].left, Call):
@@ -135,7 +138,7 @@ class Resolved:
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """All functions of the closure that a text may call, by name."""
-        names = [*(f"{STRESS}{i}{j}" for i, j in self.pairs), *(FLUX + axis for axis in self.axes), VISCOSITY, LARGEST]
+        names = [*(f"{STRESS}{i}{j}" for i, j in self.pairs), *(FLUX + axis for axis in self.axes), VISCOSITY, RATE]
         return dict.fromkeys(names, _told_later)
 
 

@@ -10,7 +10,7 @@ from helpers import refused_in_one_line
 import solver as sw
 from solver.closures import Spectral
 from solver.closures.spectral import last_whole_shell
-from solver.dynamics.subgrid import width_of
+from solver.dynamics.resolution import resolution_of
 from solver.equations import NavierStokes
 
 
@@ -19,7 +19,7 @@ def test_a_side_of_one_point_has_no_wave(make_grid):
     flat, whole = make_grid((16, 1, 15), 1, lengths=(3.0, 50.0, 4.0)), make_grid((16, 15), 1, lengths=(3.0, 4.0))
     assert flat.k_min == whole.k_min == 2 * np.pi / 4
     assert last_whole_shell(flat) == last_whole_shell(whole)
-    assert width_of(NavierStokes(flat, 0.1)) == width_of(NavierStokes(whole, 0.1))
+    assert resolution_of(flat).width == resolution_of(whole).width
     sw.initial.RandomPhase(peak=1.6)(flat, key=jax.random.key(0))
 
 

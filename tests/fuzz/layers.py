@@ -47,6 +47,7 @@ SECTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = {  
 }  # fmt: skip
 assert {*SECTIONS, "written"} == set(WALLED)
 PARAMETERS = {"a": 0.3, "nu": 0.05, "k": -1.2}
+CLOSURES = [{"name": "dynamic-smagorinsky", "average": "planes"}, {"name": "wale"}, {"name": "wale", "constant": 0.1}]
 
 
 @st.composite
@@ -82,7 +83,10 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
             table.pop(key, None)
         elif len(fields) == 1:
             table[key] = next(iter(table[key].values()))
-    return _calmed(table) | {"output": draw(outputs(fields, grid, table["time"]))}
+    table = _calmed(table)
+    if name in ("navier-stokes", "boussinesq") and draw(st.integers(0, 2)) == 2:
+        table["closure"] = draw(st.sampled_from(CLOSURES[: 3 if dimensions == 3 else 1]))
+    return table | {"output": draw(outputs(fields, grid, table["time"]))}
 
 
 def _sides(section: dict[str, Any]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def length(value):
 def with_closure(table):
     """The `[equation]` of a table, with the numbers of its `[closure]`, of which Smagorinsky's is known."""
     given, numbers = dict(table.get("closure", {})), {"constant": 0.17, "turbulent_schmidt": 0.7}
-    if given.pop("name", "smagorinsky") != "smagorinsky":
+    if given.pop("name", "smagorinsky") != "smagorinsky" or ("closure" in table and table["grid"].get("walls")):
         raise NotKnown("closure")
     scalars = table.get("scalars", {})
     return {**table["equation"], **(numbers if "closure" in table else {}), **given, "scalars": scalars}
