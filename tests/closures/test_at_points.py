@@ -255,7 +255,6 @@ class Flat(Smagorinsky):
         (lambda: Smagorinsky(turbulent_schmidt=0.0), "turbulent_schmidt 0.0: a positive number is needed"),
         (lambda: flow(closure=ABC()), "closure abc: a closure of solver.closures is needed"),
         (lambda: flow(closure=Flat()), "closure smagorinsky in 2 dimensions: 3 are needed"),
-        (lambda: flow({"walls": "y"}, closure=Smagorinsky()), "closure smagorinsky between walls: a periodic box"),
         (
             lambda: flow(scalars={"c": sw.PassiveScalar()}, closure=Network(abs)),
             "network: it has no flux of scalars",
@@ -274,15 +273,15 @@ class Flat(Smagorinsky):
             "closure smagorinsky: burgers says of no velocity, by closure",
         ),
     ],
-    ids=["constant", "Schmidt", "kind", "dimensions", "walls", "scalars", "coarser", "shape", "neighbours", "equation"],
+    ids=["constant", "Schmidt", "kind", "dimensions", "scalars", "coarser", "shape", "neighbours", "equation"],
 )
 def test_wrong_closures_are_refused(make, message):
     with refused_in_one_line(message):
         make()
 
 
-def flow(options=None, **given):
-    return NavierStokes(sw.Grid((8, 8), mesh=sw.device_mesh([0]), **(options or {})), 0.1, **given)
+def flow(**given):
+    return NavierStokes(sw.Grid((8, 8), mesh=sw.device_mesh([0])), 0.1, **given)
 
 
 @pytest.mark.parametrize(
