@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import jax
+import numpy as np
+
 from solver.dynamics.at_points import constant
 from solver.dynamics.evaluation import Evaluation
+from solver.dynamics.in_modes import OneMode
+from solver.dynamics.symbol_value import multiplied_out
 from solver.static import is_zero
+from solver.walls.modes import SLOPE
 from solver.written.between_walls import between_walls
 from solver.written.components import ZERO
+from solver.written.elimination import named
 from solver.written.formula import unicode
+from solver.written.symbols import VANISHES
+from solver.written.walled import Group
 
 
 def check_between_walls(equation: Any) -> None:
@@ -43,6 +52,51 @@ def check_between_walls(equation: Any) -> None:
                 f"{free} at both walls is needed, which sets nothing there"
             )
     _refuse_columns(equation)
+    for solve in between_walls(text, equation.grid.dimensions).solves:
+        _check_unknowns(equation, text.system.without_mean, solve.group)
+
+
+def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -> None:
+    """Refuse unknowns that are coupled under conditions of two kinds, and a mean that nothing gives.
+
+    Numbers that are being traced pass.
+    """
+    names = list(dict.fromkeys(map(named, group.unknowns)))
+    half = 0.5 * float(equation.grid.lengths[-1])
+    kinds = {
+        name: [side.wall(half, n) for side, n in zip(equation.walls[name], (-1, 1), strict=True)] for name in names
+    }
+    for name in names[1:]:
+        if kinds[name] != kinds[names[0]]:
+            raise ValueError(
+                f"equation {equation.name}: {names[0]} and {name} are solved for together: conditions of one kind are "
+                f"needed, and walls.{names[0]} is {equation.walls[names[0]].in_words}, walls.{name} "
+                f"{equation.walls[name].in_words}"
+            )
+    is_open = all(side == SLOPE for side in kinds[names[0]]) and _is_singular(equation, group)
+    for name in names:
+        if is_open and (name not in without_mean or len(group.unknowns) > 1):
+            raise ValueError(
+                f"equation {equation.name}: slopes at both walls leave the mean of {name} open: a value at one wall is "
+                + ("needed" if len(group.unknowns) > 1 else f"needed, or a line mean({name}) = 0")
+            )
+        if not is_open and name in without_mean:
+            raise ValueError(
+                f"equation {equation.name}: mean({name}) = 0, where its equation and its walls give a mean"
+            )
+
+
+def _is_singular(equation: Any, group: Group) -> bool:
+    """True if the equations of unknowns do not give their means over the box."""
+    one = OneMode(equation.all_numbers, [0.0] * equation.grid.dimensions)
+    values = [
+        [multiplied_out(one.value(group.matrix.get((row, u), ZERO))) for u in group.unknowns] for row in group.rows
+    ]
+    if any(isinstance(value, jax.core.Tracer) for value in jax.tree.leaves(values)):
+        return False
+    matrix = np.array(values, float)
+    size = max(float(np.max(np.abs(matrix))), 1e-300)
+    return bool(abs(np.linalg.det(matrix / size)) < VANISHES)
 
 
 def _refuse_columns(equation: Any) -> None:
