@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls, plans_of
 from solver.written.components import ZERO, plus
-from solver.written.derivation import Derivation, in_dimensions
+from solver.written.derivation import Derivation, derived_units, in_dimensions
 from solver.written.elimination import named
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum, WrittenError
@@ -445,3 +445,18 @@ class DynamicsBetweenWalls(TextDynamics):
                 changes[name] = self.equation.space(name).as_declared(changes[name], ZERO_MEAN)
         shapes = {name: space.coefficients for name, space in self.equation.spaces.items()}
         return {name: changes.get(name, jnp.zeros(of.shape, of.dtype)) for name, of in shapes.items()}, found
+
+
+def unknowns_at_points(equation: Any) -> dict[str, tuple[Callable[[Fields], Array], str]]:
+    """Function of the fields that gives each unknown with conditions at walls at the points, and its units, by name."""
+    if not equation.grid.walls or equation.text is None:
+        return {}
+    unknowns = {name: rank for name, rank in equation.whole_text.unknowns if name in equation.walls}
+    units = derived_units(equation.whole_text, {name: field.units for name, field in equation.fields.items()})
+    return {name: (partial(_at_points, equation, name), units.get(name, "")) for name in unknowns}
+
+
+def _at_points(equation: Any, name: str, fields: Fields) -> Array:
+    rows = EvaluationBetweenWalls(equation).rows(fields)
+    values = rows.space.at_points(jnp.stack([c for scalar, c in rows.coefficients.items() if named(scalar) == name]))
+    return values[0] if len(values) == 1 else values

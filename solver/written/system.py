@@ -71,6 +71,12 @@ class System:
         return replace(self, fields={**self.fields, **own}, unknowns=others) if own else self
 
     @property
+    def unknowns_of_constraints(self) -> set[str]:
+        """Names of the unknowns in equations without dt, which these give."""
+        lines = (line for line in self.lines if not line.left.calls("dt"))
+        return {name for line in lines for name in line.left.names | line.right.names if name in self.unknowns}
+
+    @property
     def complex_names(self) -> set[str]:
         """Names of complex kind."""
         return {name for name, kind in self.kinds.items() if kind.is_complex}
