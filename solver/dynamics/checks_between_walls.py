@@ -103,6 +103,12 @@ def _refuse_columns(equation: Any) -> None:
     """Refuse columns of the library's texts that use ⟨u·∇²u⟩ = −⟨|∇u|²⟩, where given values at walls break it."""
     if equation.name == "written":
         return
+    for name in equation.whole_text.walled:
+        if equation.walls[name].adds:
+            raise ValueError(
+                f"equation {equation.name}: walls.{name} gives other values or slopes than 0, with which its energies "
+                "are not known; an equation as text, with energies of its own, can be solved"
+            )
     for column, text in equation.whole_text.series:
         for name, walls in equation.walls.items():
             holds = ("lap(" in text or "div(grad(" in text) and re.search(rf"\b{name}\b", text)

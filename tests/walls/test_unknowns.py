@@ -40,7 +40,7 @@ def unknown_at_points(flow, fields, name="psi"):
     return np.asarray(derived_quantities(flow)[name].make(fields))
 
 
-# ---- waves and instabilities ----------------------------------------------------------------------------------------
+# ---- waves ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("nu", "F"), [(0.0, 0.0), (1e-2, 2.0)])
@@ -60,24 +60,6 @@ def test_rossby_waves_have_their_dispersion(make_grid, nu, F):
     assert float(flow.rate(end.field)) > 8.0 / (2 * np.sqrt(1 + wave**2 + F)) * 0.5  # waves are carried with N
 
 
-def linearised(flow, base):
-    """Eigenvalues of the change of disturbances with the first wavenumber along x about a base state."""
-    sizes = {name: flow.space(name).coefficients for name in flow.fields}
-    count = sizes[flow.first_field].shape[-1]
-    linear = flow.linear()
-
-    def column(at):
-        change = {n: jnp.zeros(s.shape, s.dtype) for n, s in sizes.items()}
-        for i, name in enumerate(sizes):
-            row = (jnp.arange(count) + count * i == at).astype(sizes[name].dtype)
-            change[name] = change[name].at[0, 1].set(row)
-        own = linear.apply(change)
-        _, other = jax.jvp(lambda fields: flow.nonlinear(fields, 0.0), (base,), (change,))
-        return jnp.concatenate([own[name][0, 1] + other[name][0, 1] for name in sizes])
-
-    return np.linalg.eigvals(np.asarray(jax.lax.map(column, jnp.arange(count * len(sizes)))).T)
-
-
 def collocation(n, height):
     """Points, values of Chebyshev polynomials there, and their second derivatives."""
     points = np.cos(np.pi * np.arange(n) / (n - 1))
@@ -87,35 +69,6 @@ def collocation(n, height):
         for m in (1, 2)
     ]
     return 0.5 * height * (1 + points), values, *derived
-
-
-def test_a_jet_in_a_channel_is_unstable_as_the_rayleigh_kuo_equation_has_it(make_grid):
-    """(U − c)(φ'' − k²φ) + (β − U'')φ = 0 with φ = 0 at the walls, of U = cos πy."""
-    beta, height, k = 0.5, 2.0, 1.0
-    y, values, _, second = collocation(72, height)
-    speed, inner = np.cos(np.pi * (y - 1)), slice(1, -1)
-    laplacian = (second - k**2 * values)[inner] @ np.linalg.inv(values)[:, inner]
-    gradient = (beta + np.pi**2 * speed)[inner]
-    operator = np.diag(speed[inner]) + np.diag(gradient) @ np.linalg.inv(laplacian)
-    wanted = max((-1j * k * np.linalg.eigvals(operator)).real)
-    grid = make_grid((4, 97), 1, lengths=(2 * np.pi / k, height), walls="y")
-    flow = channel(grid, walls.Value(), beta=beta)
-    vorticity = np.pi * np.sin(np.pi * (grid.coordinates()[1] - 1)) + np.zeros(grid.shape)
-    base = flow.from_physical({"q": jnp.asarray(vorticity)[None]})
-    assert wanted > 0.1
-    assert max(linearised(flow, base).real) == pytest.approx(wanted, rel=3e-6)
-
-
-@pytest.mark.slow
-def test_two_layers_in_a_channel_grow_as_phillips_model(make_grid):
-    """kU √((k_d² − K²)/(k_d² + K²)) of the waves sin ly between the walls, K² = k² + l²."""
-    k, wave, deformation, shear = 1.5, np.pi, 6.0, 0.7
-    grid = make_grid((4, 33), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
-    of = dict.fromkeys(("upper_pv", "lower_pv"), walls.Slope()) | dict.fromkeys(("psi_1", "psi_2"), walls.Value())
-    flow = sw.equations.TwoLayerQuasiGeostrophic(grid, deformation, shear, walls=of)
-    base = {name: jnp.zeros(s.coefficients.shape, s.coefficients.dtype) for name, s in flow.spaces.items()}
-    ratio = (deformation**2 - k**2 - wave**2) / (deformation**2 + k**2 + wave**2)
-    assert max(linearised(flow, base).real) == pytest.approx(k * shear * np.sqrt(ratio), rel=1e-7)
 
 
 # ---- the solution ---------------------------------------------------------------------------------------------------
