@@ -8,8 +8,9 @@ instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial, reduce
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -67,9 +68,13 @@ class PolynomialRows(Rows):
                     return SymbolValue(self.space.laplacian_of(self.on_all_modes(of)))
         return super().varying(node)
 
-    def with_scalars(self, found: Mapping[Node, Array]) -> PolynomialRows:
-        """These rows with polynomials of further scalars."""
-        return PolynomialRows(self.modes, {**self.coefficients, **found})
+    in_modes: Mapping[Node, Array] = MappingProxyType({})  # coefficients of scalars whose conditions add nothing
+
+    def with_scalars(self, found: Mapping[Node, Array], in_modes: Mapping[Node, Array]) -> PolynomialRows:
+        """These rows with polynomials of further scalars, and with the coefficients of scalars in their own modes."""
+        rows = PolynomialRows(self.modes, {**self.coefficients, **found})
+        rows.in_modes = {**self.in_modes, **in_modes}
+        return rows
 
     def of_scalars(self, found: Mapping[Node, Array]) -> PolynomialRows:
         """Rows of these scalars alone."""
@@ -189,15 +194,25 @@ class EvaluationBetweenWalls(Evaluation):
         return found
 
     def rows(self, fields: Fields, t: ArrayLike = 0.0) -> PolynomialRows:
-        rows: PolynomialRows = with_unknowns(self, PolynomialRows(self.modes(t), self.series(fields)))
+        rows = PolynomialRows(self.modes(t), self.series(fields))
+        if self.text.walled:
+            bare = [name for name in self.equation.fields if self.equation.space(name).lifting is None]
+            rows = with_unknowns(self, rows.with_scalars({}, self._in_modes(fields, bare)))
         return rows
+
+    def _in_modes(self, fields: Fields, names: Iterable[str]) -> dict[Node, Array]:
+        """Coefficients of the scalars of fields in their own modes; not of vectors without divergence."""
+        scalars = [name for name in names if not self.equation.fields[name].solenoidal]
+        pairs = (zip(self.scalars(name), components(fields[name]), strict=True) for name in scalars)
+        return dict(pair for each in pairs for pair in each)
 
     def rows_of_change(self, change: Fields) -> PolynomialRows:
         """Rows of a change of the fields; fields without one do not change."""
         shapes = {name: self.equation.space(name).coefficients for name in self.equation.fields}
         whole = {name: change.get(name, jnp.zeros(shape.shape, shape.dtype)) for name, shape in shapes.items()}
-        changed = PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
-        rows: PolynomialRows = with_unknowns(self, changed, NOTHING)
+        rows = PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
+        if self.text.walled:
+            rows = with_unknowns(self, rows.with_scalars({}, self._in_modes(whole, whole)), NOTHING)
         return rows
 
     def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from solver.dynamics.in_modes import OneMode
 from solver.dynamics.symbol_value import multiplied_out
 from solver.static import is_zero
 from solver.walls.modes import SLOPE
-from solver.written.between_walls import between_walls
+from solver.written.between_walls import BetweenWalls, between_walls
 from solver.written.components import ZERO
 from solver.written.elimination import named
 from solver.written.formula import unicode
-from solver.written.symbols import VANISHES
+from solver.written.symbols import VANISHES, applied
 from solver.written.walled import Group
 
 
@@ -54,6 +54,7 @@ def check_between_walls(equation: Any) -> None:
     _refuse_columns(equation)
     for solve in between_walls(text, equation.grid.dimensions).solves:
         _check_unknowns(equation, text.system.without_mean, solve.group)
+    _refuse_changes_of_means(equation, between_walls(text, equation.grid.dimensions))
 
 
 def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -> None:
@@ -83,6 +84,19 @@ def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -
         if not is_open and name in without_mean:
             raise ValueError(
                 f"equation {equation.name}: mean({name}) = 0, where its equation and its walls give a mean"
+            )
+
+
+def _refuse_changes_of_means(equation: Any, between: BetweenWalls) -> None:
+    """Refuse linear terms of unknowns by which a field gains a mean that is declared to be zero."""
+    across = OneMode(equation.all_numbers, [*[0.0] * (equation.grid.dimensions - 1), 1.0])
+    for (to, of), symbol in between.linear.symbols.items():
+        name, value = named(to), multiplied_out(across.value(symbol))
+        is_zero_mean = of in between.unknowns and equation.fields[name].zero_mean
+        if is_zero_mean and not isinstance(value, jax.core.Tracer) and np.any(value != 0):
+            raise ValueError(
+                f"equation {equation.name}: {unicode(applied(symbol, of))} changes the mean of {name} between walls, "
+                "which is declared to be zero; an equation as text without `means` can be solved"
             )
 
 

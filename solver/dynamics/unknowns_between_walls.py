@@ -6,6 +6,7 @@ or a small matrix of the unknowns that are coupled. That is the Galerkin solutio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from solver.written.components import ONE, ZERO, plus
 from solver.written.elimination import named
 from solver.written.symbols import VANISHES, applied
 from solver.written.tree import Node, Solved, Sum
+from solver.written.walled import is_across
 
 VALUES, RATES, NOTHING = "values", "rates", "nothing"  # of what conditions add: itself, its rate of change, nothing
 
@@ -56,12 +58,12 @@ def with_unknowns(on_grid: Any, rows: Any, lifted: str = VALUES) -> Any:
         lifted: part of the unknowns that their conditions give, one of `VALUES`, `RATES` and `NOTHING`.
     """
     for solve in on_grid.between.solves:
-        rows = rows.with_scalars(_solution(on_grid, solve, rows, lifted))
+        rows = rows.with_scalars(*_solution(on_grid, solve, rows, lifted))
     return rows
 
 
-def _solution(on_grid: Any, solve: Solve, rows: Any, lifted: str) -> dict[Node, Array]:
-    """Polynomials of the unknowns of one group."""
+def _solution(on_grid: Any, solve: Solve, rows: Any, lifted: str) -> tuple[dict[Node, Array], dict[Node, Array]]:
+    """Polynomials of the unknowns of one group, and their modes where their conditions add nothing."""
     group = solve.group
     spaces = [space_of_unknown(on_grid.equation, unknown) for unknown in group.unknowns]
     added = {unknown: _lifting(space, lifted) for unknown, space in zip(group.unknowns, spaces, strict=True)}
@@ -71,18 +73,40 @@ def _solution(on_grid: Any, solve: Solve, rows: Any, lifted: str) -> dict[Node, 
         right, _ = on_grid.products(solve.plan, rows, None)
     tested = []
     for row, space in zip(group.rows, spaces, strict=True):
-        node = solve.plan.rows[row] if lifted == VALUES else group.linear_right(row)
-        own = on_grid.to_be_tested(right, node, solve.plan, space)
+        alike, others = _by_modes(on_grid.equation, rows, group.linear_rows[row], space)
+        node = plus((others, solve.plan.rows[row] if lifted == VALUES else ZERO))
         held = [u for u, c in added.items() if c is not None and (row, u) in group.matrix]
-        if held:
-            own = own - lifting.on_all_modes(plus(applied(group.matrix[row, unknown], unknown) for unknown in held))
-        tested.append(space.tested(own))
-    found = {}
-    for unknown, space, a in zip(group.unknowns, spaces, _divided(on_grid, group, spaces, tested), strict=True):
-        c = space.without_lifting(a)
-        extra = added[unknown]
-        found[unknown] = c if extra is None else c + extra
-    return found
+        projected = jnp.zeros(space.modes.spectral_shape, space.modes.complex_dtype)
+        if held or node != ZERO:
+            own = lifting.on_all_modes(plus(applied(group.matrix[row, unknown], unknown) for unknown in held))
+            projected = space.tested(on_grid.to_be_tested(right, node, solve.plan, space) - own)
+        tested.append(sum((_number(on_grid, space, s) * rows.in_modes[of] for of, s in alike.items()), start=projected))
+    solved = dict(zip(group.unknowns, _divided(on_grid, group, spaces, tested), strict=True))
+    whole = {u: space.without_lifting(solved[u]) for u, space in zip(group.unknowns, spaces, strict=True)}
+    whole = {unknown: c if added[unknown] is None else c + added[unknown] for unknown, c in whole.items()}
+    return whole, {unknown: a for unknown, a in solved.items() if added[unknown] is None}
+
+
+def _by_modes(
+    equation: Any, rows: Any, linear: Mapping[Node, Node], space: ScalarSpace
+) -> tuple[dict[Node, Node], Node]:
+    """Linear terms of a right-hand side: symbols of scalars whose modes are the unknown's, and all other terms.
+
+    The first need no polynomials: ⟨mode · f⟩ is the coefficient of f, where a symbol is a number for each mode.
+    """
+    alike = {
+        scalar: symbol
+        for scalar, symbol in linear.items()
+        if scalar in rows.in_modes
+        and not is_across(symbol, equation.grid.dimensions)
+        and equation.space(named(scalar)).own_conditions == space.own_conditions
+    }
+    return alike, plus(applied(symbol, scalar) for scalar, symbol in linear.items() if scalar not in alike)
+
+
+def _number(on_grid: Any, space: ScalarSpace, symbol: Node) -> Any:
+    """The value of a symbol on the modes of an unknown."""
+    return multiplied_out(ModesOfUnknown(space, on_grid.modes(0.0).numbers).value(symbol))
 
 
 def _lifting(space: ScalarSpace, lifted: str) -> Array | None:

@@ -85,7 +85,7 @@ class Solve:
 
     Args:
         group: the unknowns and their equations.
-        plan: transforms and products; its rows are the right-hand sides.
+        plan: transforms and products; its rows are the right-hand sides without their linear terms.
     """
 
     group: Group
@@ -118,11 +118,10 @@ def _solves(reduced: Reduced) -> tuple[Solve, ...]:
     found = []
     for group in reduced.walled:
         refuse_not_elliptic(group, reduced.system, reduced.dimensions)
-        right = {row: group.right(row) for row in group.rows}
-        _refuse_operators(right.values())
-        plan = plan_as_written(right, reduced.system.fields)
-        for row, node in right.items():
-            if _order(node) > 2 or _strange(plan.rows[row]):
+        _refuse_operators(map(group.right, group.rows))
+        plan = plan_as_written(group.rest, reduced.system.fields)
+        for row in group.rows:
+            if _order(group.right(row)) > 2 or _strange(plan.rows[row]):
                 place = reduced.system.lines[row[0]].left.place
                 raise place.error("between walls up to second derivatives of fields give an unknown, and products")
         found.append(Solve(group, plan))

@@ -18,7 +18,7 @@ from solver.written.degrees import degree, holds_time
 from solver.written.formula import unicode
 from solver.written.linear import linear_part
 from solver.written.symbols import RandomModes, applied, key_of, mean_axes, random_modes
-from solver.written.tree import Node, WrittenError
+from solver.written.tree import Derivative, Node, WrittenError
 
 if TYPE_CHECKING:
     from solver.written.system import System
@@ -62,9 +62,14 @@ class Group:
         """Names of its unknowns, and all names in their right-hand sides."""
         return set().union(*(node.names for node in (*self.unknowns, *self.needed)))
 
+    @property
+    def linear_rows(self) -> dict[Row, dict[Node, Node]]:
+        """S, row by row: the symbol of each scalar in it."""
+        return {row: {s: symbol for (of, s), symbol in self.linear.items() if of == row} for row in self.rows}
+
     def linear_right(self, row: Row) -> Node:
         """S u of a row."""
-        return plus(applied(symbol, scalar) for (of, scalar), symbol in self.linear.items() if of == row)
+        return plus(applied(symbol, scalar) for scalar, symbol in self.linear_rows[row].items())
 
 
 def groups_of(rows: Mapping[Row, Node], unknowns: Sequence[Node], system: System) -> tuple[Group, ...]:
@@ -171,6 +176,12 @@ def _matrix(group: Group, modes: RandomModes) -> np.ndarray:
     """A at some modes `(mode, row, unknown)`."""
     values = [[modes.values(group.matrix.get((row, u), ZERO)) for u in group.unknowns] for row in group.rows]
     return np.moveaxis(np.array(values, float), -1, 0)
+
+
+def is_across(symbol: Node, dimensions: int) -> bool:
+    """True if a symbol holds derivatives across the walls, or means, which are no number for each mode there."""
+    derivatives = (part for part in symbol.walk() if isinstance(part, Derivative))
+    return any(part.axis == dimensions - 1 for part in derivatives) or bool(symbol.calls("lap", "mean"))
 
 
 def of_products(groups: Iterable[Group], system: System) -> set[Node]:
