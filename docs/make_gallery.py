@@ -46,6 +46,7 @@ CASE = {
 }  # where an equation has several; its first one otherwise
 MORE = {
     "age-of-water": ("age", None),
+    "barotropic-channel": ("q", None),
     "channel": ("velocity", "x"),
     "convection-3d": ("temperature", None),
     "couette": ("velocity", "x"),

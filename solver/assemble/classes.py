@@ -26,6 +26,7 @@ from solver.outputs.output import Output
 from solver.particles.particles import Particles
 from solver.spaces.field import MoreFields
 from solver.steppers.stepper import Stepper
+from solver.written import Text
 
 C = TypeVar("C", bound=type)
 
@@ -208,7 +209,14 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         source=source,
         fields_by=more.by if has_more else "",
         further=_declared(more.each) if has_more and more.by else None,
+        unknowns=_unknowns(cls),
     )
+
+
+def _unknowns(cls: Any) -> tuple[str, ...]:
+    """Names of the unknowns of a class whose text does not depend on the equation."""
+    text = inspect.getattr_static(cls, "text", None)
+    return tuple(name for name, _ in text.unknowns) if isinstance(text, Text) else ()
 
 
 def _formula(cls: Any) -> str:

@@ -51,6 +51,7 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "ranks": list(entry.ranks),
         "classes": list(entry.classes),
         "takes": entry.takes,
+        "unknowns": list(entry.unknowns),
     }
     return {key: value for key, value in values.items() if value}
 
@@ -81,6 +82,7 @@ def _entry(name: str, values: dict[str, Any]) -> Entry:
         ranks=tuple(values.get("ranks", ())),
         classes=tuple(values.get("classes", ())),
         takes=values.get("takes", ""),
+        unknowns=tuple(values.get("unknowns", ())),
     )
 
 

@@ -70,6 +70,7 @@ def written_entry(
         dimensions=system.dimensions,
         classes=BASES,
         arguments_in="parameters",
+        unknowns=tuple(name for name, _ in text.unknowns),
         source=source,
     )
 

@@ -33,6 +33,7 @@ class Entry:
         fields: for an equation, the fields that it always has.
         fields_by: for an equation, the parameter that names further fields; empty without one.
         further: for an equation, rank and units of each further field.
+        unknowns: for an equation of a text, names of its unknowns, which may have conditions at walls.
         dealias: for an equation, its default dealiasing rule.
         dimensions: for an equation, the numbers of dimensions that it supports.
         ranks: for an initial field, the ranks of fields that it can start.
@@ -58,6 +59,7 @@ class Entry:
     source: Source | None = None
     arguments_in: str = ""
     formula: str = ""
+    unknowns: tuple[str, ...] = ()
 
     @property
     def cls(self) -> Any:

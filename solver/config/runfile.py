@@ -86,7 +86,7 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     started = _by_field(table.get("initial", {}), "initial", fields, needed=() if grid.walls else fields)
     started |= {name: ({"name": AT_WALLS}, f"initial.{name}") for name in fields if name not in started}
     forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
-    walls = _walls(_table(table, "walls"), fields, grid)
+    walls = _walls(_table(table, "walls"), [*fields, *solved.entry.unknowns], grid)
     time = TimeSection.read(_table(table, "time"), "time")
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
     closure = _read(table["closure"], "closure", "closure", schema) if "closure" in table else None
@@ -198,15 +198,15 @@ def _scalars(table: Mapping[str, Any]) -> dict[str, ScalarSection]:
     return {name: ScalarSection.read(one, f"scalars.{name}") for name, one in table.items()}
 
 
-def _walls(table: Mapping[str, Any], fields: Sequence[str], grid: GridSection) -> dict[str, WallsSection]:
-    """The conditions of each field at the walls, `[walls.FIELD]`."""
+def _walls(table: Mapping[str, Any], names: Sequence[str], grid: GridSection) -> dict[str, WallsSection]:
+    """The conditions of fields and unknowns at the walls, `[walls.FIELD]`."""
     if table and not grid.walls:
         last = "xyz"[len(grid.shape) - 1 : len(grid.shape)]
         raise ConfigError(f"[walls] in a periodic box: grid.walls = {last!r}, the last direction, is needed")
     for name in table:
-        if name not in fields:
-            raise ConfigError(f"walls.{name}: unknown field{nearest(name, fields)}")
-    return {name: _conditions(table, name) for name in fields if name in table}
+        if name not in names:
+            raise ConfigError(f"walls.{name}: unknown field{nearest(name, names)}")
+    return {name: _conditions(table, name) for name in names if name in table}
 
 
 def _conditions(table: Mapping[str, Any], name: str) -> WallsSection:

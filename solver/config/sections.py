@@ -165,7 +165,7 @@ Condition = Annotated[Any, BeforeValidator(_condition, json_schema_input_type=st
 
 
 class WallsSection(Section):
-    """`[walls.FIELD]`: what a field meets at the two walls."""
+    """`[walls.FIELD]`: what a field, or an unknown of its text, meets at the two walls."""
 
     lower: Condition | None = Field(None, description=f"condition where the last coordinate is 0: {FORMS}; {TEXTS}")
     upper: Condition | None = Field(None, description="condition where it is the height")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from solver.dynamics.varying_walls import walls_at_time
-from solver.walls.conditions import AtSlope, value_of, varies_along
+from solver.walls.conditions import AtSlope, AtValue, value_of, varies_along
 from solver.written.closures import is_of_closure
 from solver.written.elimination import named
 from solver.written.plan import Plan
@@ -45,10 +45,14 @@ class ProductsAtWalls:
         plan: the plan.
         upward: components of velocities across the walls.
         scalars: scalars of the fields.
+        unknowns: scalars of the unknowns with conditions at walls.
     """
 
-    def __init__(self, equation: Any, plan: Plan[Node], upward: set[Node], scalars: set[Node]) -> None:
-        self.equation, self.plan, self.upward, self.scalars = equation, plan, upward, scalars
+    def __init__(
+        self, equation: Any, plan: Plan[Any], upward: set[Node], scalars: set[Node], unknowns: set[Node]
+    ) -> None:
+        self.equation, self.plan, self.upward = equation, plan, upward
+        self.scalars, self.unknowns = scalars | unknowns, unknowns
 
     def fluxes(self, node: Node, gives_values: Sequence[bool]) -> list[dict[Slot, list[Flux]]] | None:
         """The products in an expression at the lower and at the upper wall.
@@ -96,7 +100,7 @@ class ProductsAtWalls:
             case Negative(of):
                 inner = self._terms(of, wall)
                 return None if inner is None else [flux._replace(number=-flux.number) for flux in inner]
-        if _has_factor(product, self._is_upward) or _is_subgrid(product):
+        if _is_subgrid(product) or _has_factor(product, lambda slot: self._is_zero(self.plan.held(slot), wall)):
             return []  # a subgrid stress or flux is 0: walls give all that passes them
         number, slots = _factors(product)
         if number is None or len(slots) != 2:
@@ -107,8 +111,25 @@ class ProductsAtWalls:
                 return [Flux(number, of, slope.of)]  # type: ignore[attr-defined]
         return None
 
-    def _is_upward(self, slot: Slot) -> bool:
-        return self.plan.held(slot) in self.upward
+    def _is_zero(self, node: Node, wall: int) -> bool:
+        """True if an inner field is 0 at a wall: a velocity across it, and the derivative along it of an unknown, such
+        as a stream function, whose value there is the same everywhere."""
+        match node:
+            case Sum(terms):
+                return all(self._is_zero(term, wall) for term in terms)
+            case Negative(of):
+                return self._is_zero(of, wall)
+            case Derivative(of, axis) if axis < self.equation.grid.dimensions - 1:
+                return self._is_uniform(of, wall)
+        return node in self.upward
+
+    def _is_uniform(self, node: Node, wall: int) -> bool:
+        if isinstance(node, Derivative) and node.axis < self.equation.grid.dimensions - 1:
+            return self._is_uniform(node.of, wall)
+        if node not in self.unknowns:
+            return False
+        given = tuple(self.equation.walls[named(node)])[wall]
+        return isinstance(given, AtValue) and not varies_along(given.value)
 
     def _is_given(self, node: Node, wall: int) -> bool:
         """True if a wall gives a scalar its value, which is the slope of a field."""

@@ -8,8 +8,9 @@ instead, −⟨P ∂_z mode⟩, which conserves energy to round-off.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial, reduce
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -24,13 +25,14 @@ from solver.dynamics.in_modes import GridModes, OneMode, Rows
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.dynamics.symbol_value import SymbolValue, multiplied_out
 from solver.dynamics.text_dynamics import TextDynamics
+from solver.dynamics.unknowns_between_walls import NOTHING, rates_through_unknowns, unsolved_modes, with_unknowns
 from solver.dynamics.varying_walls import with_walls_at
 from solver.operators import Diagonal, Fields, components
-from solver.spaces.polynomials import PolynomialSpace
+from solver.spaces.polynomials import FieldBetweenWalls, PolynomialSpace
 from solver.spaces.space import ZERO_MEAN
 from solver.written.between_walls import BetweenWalls, LinearBetweenWalls, between_walls, plans_of
 from solver.written.components import ZERO, plus
-from solver.written.derivation import Derivation, in_dimensions
+from solver.written.derivation import Derivation, derived_units, in_dimensions
 from solver.written.elimination import named
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum, WrittenError
@@ -65,6 +67,18 @@ class PolynomialRows(Rows):
                 case Call("lap", (of,)):
                     return SymbolValue(self.space.laplacian_of(self.on_all_modes(of)))
         return super().varying(node)
+
+    in_modes: Mapping[Node, Array] = MappingProxyType({})  # coefficients of scalars whose conditions add nothing
+
+    def with_scalars(self, found: Mapping[Node, Array], in_modes: Mapping[Node, Array]) -> PolynomialRows:
+        """These rows with polynomials of further scalars, and with the coefficients of scalars in their own modes."""
+        rows = PolynomialRows(self.modes, {**self.coefficients, **found})
+        rows.in_modes = {**self.in_modes, **in_modes}
+        return rows
+
+    def of_scalars(self, found: Mapping[Node, Array]) -> PolynomialRows:
+        """Rows of these scalars alone."""
+        return PolynomialRows(self.modes, found)
 
     def to_be_tested(self, node: Node, at_walls: Callable[[Node], Ends | None]) -> Array:
         """An expression as it is tested with modes.
@@ -156,7 +170,7 @@ class EvaluationBetweenWalls(Evaluation):
             for node in between.right.get(scalar, ZERO).walk()
             if node.slots and (_is_across(node, self.grid.dimensions) or node.calls("lap"))
         ]
-        known, gives = self._products_at_walls(between), self.equation.space(name).gives_values()
+        known, gives = self._products_at_walls(between, between.plan), self.equation.space(name).gives_values()
         return all(isinstance(node, Derivative) and known.fluxes(node.of, gives) is not None for node in across)
 
     @cached_property
@@ -180,13 +194,26 @@ class EvaluationBetweenWalls(Evaluation):
         return found
 
     def rows(self, fields: Fields, t: ArrayLike = 0.0) -> PolynomialRows:
-        return PolynomialRows(self.modes(t), self.series(fields))
+        rows = PolynomialRows(self.modes(t), self.series(fields))
+        if self.text.walled:
+            bare = [name for name in self.equation.fields if self.equation.space(name).lifting is None]
+            rows = with_unknowns(self, rows.with_scalars({}, self._in_modes(fields, bare)))
+        return rows
+
+    def _in_modes(self, fields: Fields, names: Iterable[str]) -> dict[Node, Array]:
+        """Coefficients of the scalars of fields in their own modes; not of vectors without divergence."""
+        scalars = [name for name in names if not self.equation.fields[name].solenoidal]
+        pairs = (zip(self.scalars(name), components(fields[name]), strict=True) for name in scalars)
+        return dict(pair for each in pairs for pair in each)
 
     def rows_of_change(self, change: Fields) -> PolynomialRows:
         """Rows of a change of the fields; fields without one do not change."""
         shapes = {name: self.equation.space(name).coefficients for name in self.equation.fields}
         whole = {name: change.get(name, jnp.zeros(shape.shape, shape.dtype)) for name, shape in shapes.items()}
-        return PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
+        rows = PolynomialRows(self.modes(0.0), self.series(whole, of_change=True))
+        if self.text.walled:
+            rows = with_unknowns(self, rows.with_scalars({}, self._in_modes(whole, whole)), NOTHING)
+        return rows
 
     def numbers(self, modes: GridModes, *functions: AtPoints, rows: Rows | None = None) -> dict[str, Any]:
         found = super().numbers(modes, *functions, rows=rows)
@@ -258,22 +285,26 @@ class EvaluationBetweenWalls(Evaluation):
             scalars = self.scalars(name)
             if not any(scalar in nodes for scalar in scalars):
                 continue
-            at_walls = lambda node, name=name: self._at_walls(node, name, rows)  # noqa: E731
-            parts = [rows.to_be_tested(nodes.get(scalar, ZERO), at_walls) for scalar in scalars]
-            whole = jnp.broadcast_shapes(*(part.shape for part in parts), rows.space.modes.spectral_shape)
-            changes[name] = self.equation.space(name).tested(jnp.stack([jnp.broadcast_to(p, whole) for p in parts]))
+            space, plan = self.equation.space(name), self.between.plan
+            parts = [self.to_be_tested(rows, nodes.get(scalar, ZERO), plan, space) for scalar in scalars]
+            changes[name] = space.tested(jnp.stack(parts))
         return changes
 
-    def _at_walls(self, node: Node, name: str, rows: PolynomialRows) -> Ends | None:
-        """Values of an expression of products at the walls, as the changes of a field see them; None if unknown."""
-        known = self._products_at_walls(self.between)
-        fluxes = known.fluxes(node, self.equation.space(name).gives_values())
-        return None if fluxes is None else known.values(node, fluxes, rows)
+    def to_be_tested(self, rows: PolynomialRows, node: Node, plan: Plan[Any], space: FieldBetweenWalls) -> Array:
+        """An expression of products of a plan, over all polynomials, as it is tested with the modes of a space."""
+        known = self._products_at_walls(self.between, plan)
 
-    def _products_at_walls(self, between: BetweenWalls) -> ProductsAtWalls:
+        def at_walls(part: Node) -> Ends | None:
+            """Values at the walls, as the modes of the space see them; None if unknown."""
+            fluxes = known.fluxes(part, space.gives_values())
+            return None if fluxes is None else known.values(part, fluxes, rows)
+
+        return jnp.broadcast_to(rows.to_be_tested(node, at_walls), rows.space.modes.spectral_shape)
+
+    def _products_at_walls(self, between: BetweenWalls, plan: Plan[Any]) -> ProductsAtWalls:
         upward = {self._upward(name) for name in between.solenoidal}
         scalars = {scalar for name in self.equation.fields for scalar in self.scalars(name)}
-        return ProductsAtWalls(self.equation, between.plan, upward, scalars)
+        return ProductsAtWalls(self.equation, plan, upward, scalars, between.unknowns)
 
     def _upward(self, name: str) -> Node:
         return self.scalars(name)[-1]
@@ -308,7 +339,8 @@ class EvaluationBetweenWalls(Evaluation):
         decay, diffusion = (self._number(of.get(name)) for of in (between.linear.decay, between.linear.diffusion))
         c = space.series(fields[name])
         linear = space.means_of_polynomials(decay * c + diffusion * space.laplacian_of(c))
-        parts = [self._to_be_tested(rows, between.right.get(scalar, ZERO), name) for scalar in self.scalars(name)]
+        right = [between.right.get(scalar, ZERO) for scalar in self.scalars(name)]
+        parts = [self.to_be_tested(rows, node, between.plan, space) for node in right]
         return linear + space.means_of_polynomials(jnp.stack(parts))
 
     def right_of(self, plan: Plan[Node], fields: Fields, name: str) -> Array:
@@ -319,11 +351,6 @@ class EvaluationBetweenWalls(Evaluation):
         c = space.series(fields[name])
         others = [plus((plan.rows.get(s, ZERO), linear.rest.get(s, ZERO))) for s in self.scalars(name)]
         return decay * c + diffusion * space.laplacian_of(c) + jnp.stack([rows.on_all_modes(node) for node in others])
-
-    def _to_be_tested(self, rows: PolynomialRows, node: Node, name: str) -> Array:
-        """An expression of a component of a field, over all polynomials, as it is tested."""
-        found = rows.to_be_tested(node, lambda part: self._at_walls(part, name, rows))
-        return jnp.broadcast_to(found, rows.space.modes.spectral_shape)
 
     def rates(self, name: str, linear: LinearBetweenWalls) -> Array:
         """−μ + ν∇² of each mode of a field [1/time]."""
@@ -387,14 +414,18 @@ class DynamicsBetweenWalls(TextDynamics):
 
     def _further_rate(self) -> ArrayLike:
         """With the rate of linear terms that are evaluated with N: the spectral radius of their sizes, for the shortest
-        waves."""
+        waves, and by way of unknowns for those that these carry fastest."""
         on_grid, scalars = self.on_grid, self.on_grid.derived.reduced.scalars
         symbols = on_grid.between.linear.symbols
         if not symbols:
             return super()._further_rate()
         modes = [OneMode(self.equation.all_numbers, k) for k in self._shortest_waves()]
         size = lambda pair: _largest([jnp.abs(jnp.asarray(multiplied_out(m.value(symbols[pair])))) for m in modes])  # noqa: E731
-        rows = [[size((to, of)) if (to, of) in symbols else jnp.zeros(()) for of in scalars] for to in scalars]
+        through = rates_through_unknowns(on_grid)
+        rows = [
+            [(size((to, of)) if (to, of) in symbols else 0.0) + through.get((to, of), 0.0) for of in scalars]
+            for to in scalars
+        ]
         sizes = jnp.stack([jnp.stack([jnp.asarray(v, self.equation.grid.dtype) for v in row]) for row in rows])
         return super()._further_rate() + _spectral_radius(sizes)
 
@@ -408,7 +439,7 @@ class DynamicsBetweenWalls(TextDynamics):
         return [[k * sign for k, sign in zip(each, (1, *rest), strict=True)] for rest in signs]
 
     def unsolved_modes(self) -> dict[str, Array]:
-        return {}
+        return unsolved_modes(self.on_grid)
 
     def rate(self, fields: Fields) -> Array:
         largest, on_grid = self._largest, self.on_grid
@@ -429,3 +460,18 @@ class DynamicsBetweenWalls(TextDynamics):
                 changes[name] = self.equation.space(name).as_declared(changes[name], ZERO_MEAN)
         shapes = {name: space.coefficients for name, space in self.equation.spaces.items()}
         return {name: changes.get(name, jnp.zeros(of.shape, of.dtype)) for name, of in shapes.items()}, found
+
+
+def unknowns_at_points(equation: Any) -> dict[str, tuple[Callable[[Fields], Array], str]]:
+    """Function of the fields that gives each unknown with conditions at walls at the points, and its units, by name."""
+    if not equation.grid.walls or equation.text is None:
+        return {}
+    unknowns = {name: rank for name, rank in equation.whole_text.unknowns if name in equation.walls}
+    units = derived_units(equation.whole_text, {name: field.units for name, field in equation.fields.items()})
+    return {name: (partial(_at_points, equation, name), units.get(name, "")) for name in unknowns}
+
+
+def _at_points(equation: Any, name: str, fields: Fields) -> Array:
+    rows = EvaluationBetweenWalls(equation).rows(fields)
+    values = rows.space.at_points(jnp.stack([c for scalar, c in rows.coefficients.items() if named(scalar) == name]))
+    return values[0] if len(values) == 1 else values

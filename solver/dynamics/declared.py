@@ -74,6 +74,7 @@ def dimensions_of(text: Text) -> tuple[int, ...]:
 def declared_fields(text: Text) -> dict[str, Field]:
     """The fields of a text as an equation declares them: fields without divergence are found from its constraints."""
     system = text.system
+    text = text.with_walled(text.system.unknowns_of_constraints) if text.walled else text  # others may get conditions
     solenoidal = {name for d in system.dimensions if d > 1 for name in without_divergence(without_unknowns(text, d))}
     zero_mean = {name: axis or True for name, axis in text.means}
     components = dict(text.components)

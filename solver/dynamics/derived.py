@@ -18,6 +18,7 @@ from jaxtyping import Array
 from solver.diagnostics import dissipation_rate, weighted_mean_square
 from solver.diagnostics.gradients import gradient_tensor, q_criterion
 from solver.dynamics.any_equation import AnyEquation
+from solver.dynamics.between_walls import unknowns_at_points
 from solver.dynamics.report import Damping
 from solver.dynamics.spaces_between_walls import space_of_products
 from solver.operators import Fields
@@ -148,6 +149,7 @@ def derived_quantities(equation: Any) -> dict[str, Derived]:
         if field.rank == "wavefunction":
             quantities |= _of_wavefunction(equation, name, field)
     quantities |= {name: Derived(make, units) for name, (make, units) in equation.report.at_points.items()}
+    quantities |= {name: Derived(made, units) for name, (made, units) in unknowns_at_points(equation).items()}
     pressure = equation.report.velocity_pressure()
     if pressure is not None:
         quantities[pressure.space.name] = Derived(pressure.at_points, pressure.field.units)

@@ -252,8 +252,10 @@ class Equation(AnyEquation):
 
     @property
     def whole_text(self) -> Text:
-        """The text of the class with the lines of passive scalars."""
-        return with_scalars(self.text, tuple(scalar.in_text for scalar in self.scalars))
+        """The text of the class with the lines of passive scalars, and with the unknowns that have conditions at
+        walls."""
+        text = with_scalars(self.text, tuple(scalar.in_text for scalar in self.scalars))
+        return text.with_walled(self.walls) if isinstance(self.walls, Mapping) else text
 
     @property
     def plain_text(self) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -72,7 +72,7 @@ def power(on_grid: Evaluation, squares: Sequence[Square], fields: Rows, change: 
     return plus(crossed, products(on_grid, twice, fields, change), 2)
 
 
-def holds(square: Square, names: Mapping[str, Any]) -> bool:
+def holds(square: Square, names: Collection[str]) -> bool:
     """True if a term of a quadratic form holds any of these fields."""
     parts = [part for side in (square.left, square.right) for part in side.walk()]
     return any(isinstance(part, Name | Entry) and part.name in names for part in parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,9 +14,12 @@ from solver.dynamics.budget import Budget, Changes, rates_of_sums
 from solver.dynamics.quadratic import holds, power
 from solver.dynamics.symbol_value import multiplied_out
 from solver.dynamics.text_report import TextReport
+from solver.dynamics.unknowns_between_walls import RATES, with_unknowns
 from solver.operators import Fields
 from solver.spaces.polynomials import PolynomialSpace
+from solver.written.elimination import named
 from solver.written.energies import Square
+from solver.written.walled import depending
 
 
 class ReportBetweenWalls(TextReport):
@@ -47,7 +50,7 @@ class ReportBetweenWalls(TextReport):
             acting = {
                 label: change
                 for label, change in by_cause.items()
-                if any(holds(square, change) for square in energy.squares)
+                if any(holds(square, self._changed(change)) for square in energy.squares)
             }
             numbers = self._numbers_of_fields(energy.squares)
             sums[name] = {
@@ -61,23 +64,33 @@ class ReportBetweenWalls(TextReport):
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
 
     def _by_motion_of_lifting(self, now: PolynomialRows) -> dict[str, ModeSum]:
-        """Changes of the energies by what conditions that depend on time add to the fields; only of those that hold
-        such fields."""
-        spaces = self.equation.spaces
+        """Changes of the energies by what conditions that depend on time add to the fields and to unknowns; only of
+        those that hold such ones."""
+        spaces, on_grid = self.equation.spaces, self.on_grid
         rates = {name: space.rate_of_lifting for name, space in spaces.items()}
         moving = {name: spaces[name].over_modes(rate) for name, rate in rates.items() if rate is not None}
+        timed = {name for name, walls in self.equation.walls.items() if name not in spaces and walls.hold_time}
+        if not moving and not timed:
+            return {}
         still = jnp.zeros((), self.equation.grid.dtype)
         parts = {
             scalar: moving[name][i] if name in moving else still
-            for name in (spaces if moving else ())
-            for i, scalar in enumerate(self.on_grid.scalars(name))
+            for name in spaces
+            for i, scalar in enumerate(on_grid.scalars(name))
         }
-        change = PolynomialRows(now.modes, parts)
+        change = with_unknowns(on_grid, PolynomialRows(now.modes, parts), RATES)
+        changed = self._changed({*moving, *timed})
         return {
-            name: power(self.on_grid, energy.squares, now, change)
+            name: power(on_grid, energy.squares, now, change)
             for name, energy in self.derived.energies.items()
-            if any(holds(square, moving) for square in energy.squares)
+            if any(holds(square, changed) for square in energy.squares)
         }
+
+    def _changed(self, names: Collection[str]) -> set[str]:
+        """Names of fields and unknowns that change, with the unknowns that follow from them."""
+        groups = [solve.group for solve in self.on_grid.between.solves]
+        is_one = lambda group: not group.names.isdisjoint(names)  # noqa: E731
+        return {*names, *map(named, depending(groups, is_one))}
 
     def _numbers_of_fields(self, squares: Sequence[Square]) -> dict[str, Array] | None:
         """n of each field of an energy Σ n⟨|u|²⟩ of whole fields; None of others."""

@@ -25,7 +25,7 @@ from solver.written.wall_lines import WallLine, read_wall_lines, with_definition
 
 
 def checked_walls(equation: Any) -> dict[str, Walls] | None:
-    """The conditions of every field, by name; None in a periodic box.
+    """The conditions of every field, and of unknowns that have some, by name; None in a periodic box.
 
     A mean velocity that is kept follows from the forcing alone, so that a copy of an equation with another forcing has
     no other.
@@ -51,10 +51,32 @@ def _checked(equation: Any, given: Any, lines: Iterable[WallLine]) -> dict[str, 
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ValueError(f"walls = {given!r}: a dict of conditions by field name is needed")
-    if unknown := [name for name in given if name not in equation.fields]:
-        raise ValueError(f"walls of {unknown[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}")
-    both = {name: _together(name, given.get(name), of_text.get(name)) for name in equation.fields}
-    return {name: _conditions(equation, name, field, both[name]) for name, field in equation.fields.items()}
+    unknowns = unknowns_of(equation)
+    known = {**equation.fields, **unknowns}
+    if strange := [name for name in given if name not in known]:
+        others = f" and the unknowns {', '.join(unknowns)}" if unknowns else ""
+        raise ValueError(
+            f"walls of {strange[0]!r}: {equation.name} has the fields {', '.join(equation.fields)}{others}"
+        )
+    both = {name: _together(name, given.get(name), of_text.get(name)) for name in known}
+    return {
+        name: _conditions(equation, name, field, both[name])
+        for name, field in known.items()
+        if name in equation.fields or both[name] is not None
+    }
+
+
+def unknowns_of(equation: Any) -> dict[str, Field]:
+    """The unknowns of an equation's text as fields that may have conditions at walls, by name."""
+    if equation.text is None:
+        return {}
+    text = equation.whole_text
+    return {name: Field(rank) for name, rank in text.unknowns if rank != "wavefunction"}
+
+
+def field_between_walls(equation: Any, name: str) -> Field:
+    """The declaration of a field, or of an unknown with conditions at walls."""
+    return equation.fields[name] if name in equation.fields else unknowns_of(equation)[name]
 
 
 def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, Any]]:
@@ -70,7 +92,7 @@ def _of_text(equation: Any, lines: Iterable[WallLine]) -> dict[str, dict[str, An
             raise ValueError(f"{line.text}: the derivative d{equation.grid.walls}, across the walls, is needed")
         if line.side in found.setdefault(line.field, {}):
             raise ValueError(f"{line.text}: a second condition of {line.field} at this wall")
-        solenoidal = equation.fields[line.field].solenoidal
+        solenoidal = field_between_walls(equation, line.field).solenoidal
         found[line.field][line.side] = _of_flow(equation, line) if solenoidal else _of_scalar(equation, line)
     return found
 
@@ -149,10 +171,14 @@ def _refuse_others(walls: Walls, name: str, field: Field, directions: int) -> No
 
 
 def modes_between_walls(equation: Any) -> dict[str, Any] | None:
-    """The modes of each field, by name, whose arrays are arguments of compiled programs; None in a periodic box."""
+    """The modes of each field and of unknowns, by name, whose arrays are arguments of compiled programs.
+
+    None in a periodic box.
+    """
     if not equation.grid.walls:
         return None
-    return {name: _modes(field, equation.grid, equation.walls[name]) for name, field in equation.fields.items()}
+    fields = {name: field_between_walls(equation, name) for name in equation.walls}
+    return {name: _modes(field, equation.grid, equation.walls[name]) for name, field in fields.items()}
 
 
 def _modes(field: Field, grid: Grid, walls: Walls) -> StokesModes | ScalarModes:
@@ -166,8 +192,8 @@ def _constant(leaf: Any) -> Any:
 
 
 def space_between_walls(equation: Any, name: str) -> Space:
-    """The space of a field, under the conditions of the time that the equation has."""
-    field = equation.fields[name]
+    """The space of a field or of an unknown with conditions, under the conditions of the time that the equation has."""
+    field = field_between_walls(equation, name)
     kind = StokesSpace if field.solenoidal else ScalarSpace
     modes = jax.tree.map(_constant, equation.between[name])
     return kind(

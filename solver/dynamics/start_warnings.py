@@ -10,9 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.equation import has_text
-from solver.dynamics.text_dynamics import TextDynamics
 from solver.operators import Fields
 
 ROUNDING = 100.0  # machine epsilons of the field: rounding errors are smaller
@@ -66,9 +64,9 @@ class UnsolvedModes(UserWarning):
     """
 
 
-def unsolved_modes(equation: AnyEquation) -> dict[str, Array]:
+def unsolved_modes(equation: Any) -> dict[str, Array]:
     """By unknown, the number of stored modes other than the mean that its equation does not give."""
-    return TextDynamics(equation).unsolved_modes() if has_text(equation) else {}
+    return equation.dynamics.unsolved_modes() if has_text(equation) else {}
 
 
 def warn_of_unsolved_modes(equation: Any, counted: Mapping[str, Array]) -> None:

@@ -130,7 +130,7 @@ class Matrix(LinearOperator):
     def solve(self, a: ArrayLike, b: ArrayLike) -> Matrix:
         n = len(self.entries)
         eye = np.eye(n, dtype=jnp.finfo(self.entries.dtype).dtype).reshape(n, n, *[1] * (self.entries.ndim - 2))
-        return self._with(_inverse(a * eye - b * self.entries))
+        return self._with(inverse_of_matrices(a * eye - b * self.entries))
 
     def check(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         _check_names("a Matrix linear part", self.names, shapes)
@@ -221,7 +221,7 @@ def _weighted(terms: Sequence[Array], weights: Sequence[float]) -> Array:
     return total
 
 
-def _inverse(matrices: Array) -> Array:
+def inverse_of_matrices(matrices: Array) -> Array:
     """Inverses of matrices `(n, n, *modes)`, mode by mode, by Gauss–Jordan elimination with partial pivoting.
 
     It uses plain arithmetic on the entries, since XLA cannot split the call of a library's LU over devices.

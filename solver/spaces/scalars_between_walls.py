@@ -99,6 +99,11 @@ class ScalarSpace(FieldBetweenWalls):
         is_linear = lifting_is_linear(*(side.pair(0.5 * self.height) for side in self.walls))  # else a parabola
         return not is_linear or any(varies_along(side.right) for side in self.walls)
 
+    @property
+    def own_conditions(self) -> tuple[Wall, ...]:
+        """The homogeneous conditions, which decide its modes."""
+        return tuple(side.wall(0.5 * self.height, n) for side, n in zip(self.walls, (-1, 1), strict=True))
+
     def gives_values(self) -> list[bool]:
         return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]
 

@@ -25,6 +25,7 @@ from solver.written.symbols import applied, random_modes
 from solver.written.text import AS_WRITTEN, BY_PRODUCT_RULE, Text
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Solved, Sum, WrittenError
 from solver.written.vocabulary import OPERATORS
+from solver.written.walled import Group, refuse_not_elliptic
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class BetweenWalls:
         linear: the linear terms.
         causes: the linear terms of each cause that the text names.
         solenoidal: names of the vectors without divergence.
+        solves: equations of the unknowns with conditions at walls, in the order in which they are solved.
     """
 
     text: Text
@@ -63,12 +65,31 @@ class BetweenWalls:
     linear: LinearBetweenWalls
     causes: Mapping[str, LinearBetweenWalls]
     solenoidal: frozenset[str]
+    solves: tuple[Solve, ...] = ()
+
+    @property
+    def unknowns(self) -> set[Node]:
+        """Scalars of the unknowns with conditions at walls."""
+        return {unknown for solve in self.solves for unknown in solve.group.unknowns}
 
     @property
     def right(self) -> dict[Node, Node]:
         """N by scalar: the rows of the plan, and the linear terms that are not in L."""
         rows, rest = self.plan.rows, self.linear.rest
         return {scalar: plus((rows.get(scalar, ZERO), rest.get(scalar, ZERO))) for scalar in {**rows, **rest}}
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Unknowns with conditions at walls, and how their right-hand sides are carried out.
+
+    Args:
+        group: the unknowns and their equations.
+        plan: transforms and products; its rows are the right-hand sides without their linear terms.
+    """
+
+    group: Group
+    plan: Plan[Row]
 
 
 @cache
@@ -88,7 +109,23 @@ def between_walls(text: Text, dimensions: int) -> BetweenWalls:
         label: _plus(_split(inside, scalars), _kept_out(outside, scalars))
         for label, (inside, outside) in cause_symbols(reduced).items()
     }
-    return BetweenWalls(*_plan(text, dimensions, scalars), _split(reduced.linear, scalars), causes, solenoidal)
+    text, plan = _plan(text, dimensions, scalars)
+    return BetweenWalls(text, plan, _split(reduced.linear, scalars), causes, solenoidal, _solves(reduced))
+
+
+def _solves(reduced: Reduced) -> tuple[Solve, ...]:
+    """The unknowns with conditions at walls, in the order in which they are solved for."""
+    found = []
+    for group in reduced.walled:
+        refuse_not_elliptic(group, reduced.system, reduced.dimensions)
+        _refuse_operators(map(group.right, group.rows))
+        plan = plan_as_written(group.rest, reduced.system.fields)
+        for row in group.rows:
+            if _order(group.right(row)) > 2 or _strange(plan.rows[row]):
+                place = reduced.system.lines[row[0]].left.place
+                raise place.error("between walls up to second derivatives of fields give an unknown, and products")
+        found.append(Solve(group, plan))
+    return tuple(found)
 
 
 def _plan(text: Text, dimensions: int, scalars: Mapping[Row, Node]) -> tuple[Text, Plan[Node]]:
@@ -132,15 +169,21 @@ def _refuse_operators(nodes: Iterable[Node]) -> None:
     for part in (part for node in nodes for part in node.calls("inverse_lap", "helmholtz", "symbol")):
         if part.function == "symbol":
             raise WrittenError(f"{unicode(part)} between walls: a function of the wavenumber has no meaning there")
-        raise WrittenError(f"{unicode(part)} between walls would need conditions of its own")
+        raise WrittenError(
+            f"{unicode(part)} between walls would need conditions of its own, as an unknown has them: lap(psi) = q "
+            "with psi(bottom) = 0 and psi(top) = 0"
+        )
 
 
 def _refuse_unknowns(reduced: Reduced, solenoidal: frozenset[str], scalars: Mapping[Row, Node]) -> None:
-    for unknown in reduced.diagnosed:
-        raise WrittenError(
-            f"the unknown {named(unknown)!r} between walls would need conditions of its own; a pressure that serves "
-            "div(u) = 0 is known there"
-        )
+    for unknown, node in reduced.diagnosed.items():
+        divided = [part for part in node.walk() if isinstance(part, Solved) and not _is_number(part.by)]
+        if divided or node.calls("inverse_lap", "helmholtz"):
+            name = named(unknown)
+            raise WrittenError(
+                f"the unknown {name!r} between walls would need conditions of its own, such as {name}(bottom) = 0 and "
+                f"{name}(top) = 0; a pressure that serves div(u) = 0 needs none"
+            )
     for row, unknown in reduced.gradients:
         if named(scalars[row]) not in solenoidal:
             raise WrittenError(

@@ -167,7 +167,7 @@ def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
             raise WrittenError(f"limits of {name!r}{nearest(name, reduced.system.parameters)}")
     without_divergence(reduced)  # refuses constraints that it does not know
     refuse_broken_constraints(reduced)
-    plan = PLANNED[plan_name](reduced)
+    plan = PLANNED[AS_WRITTEN if reduced.walled and plan_name == FEWEST else plan_name](reduced)
     refuse_complex_of_real(plan, reduced.system)
     changes = reduced.changes(plan.rows)
     densities = dict(default_energies(text.system, dimensions) if text.energies is None else text.energies)
@@ -197,7 +197,9 @@ def _work_out(text: Text, dimensions: int, plan_name: str) -> Derivation:
         if text.rate
         else rate(reduced, replace(plan, products=tuple(map(_bare, plan.products))), changes),
         energies={
-            name: energy(form, reduced, causes, acts and (text.is_mixed or not is_conserved(form, reduced)))
+            name: Energy(form, {}, {}, None, acts)
+            if reduced.walled  # between walls each cause is worked out as the change that it makes
+            else energy(form, reduced, causes, acts and (text.is_mixed or not is_conserved(form, reduced)))
             for name, form in forms.items()
         },
         columns=columns,

@@ -8,7 +8,7 @@ constraints, C ∂t u = 0. For ∇·u = 0 and a pressure that is the Leray proje
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -39,6 +39,7 @@ from solver.written.tree import (
     Sum,
     WrittenError,
 )
+from solver.written.walled import Group, groups_of, of_products
 
 Symbols: TypeAlias = Mapping[tuple[Any, Any], Node]  # by row and by the scalar that is acted on
 
@@ -60,6 +61,7 @@ class Reduced:
         constraints: C, by row and scalar: what the fields keep.
         diagnosed: the expression of each unknown that an equation gives.
         gauged: the row, and the expression that its operator divides, of each of them that has a gauge along axes.
+        walled: unknowns with conditions at walls, which count as fields of the system here and are no scalars.
     """
 
     system: System
@@ -74,6 +76,12 @@ class Reduced:
     constraints: Symbols
     diagnosed: Mapping[Node, Node]
     gauged: Mapping[Node, tuple[Row, Node]]
+    walled: tuple[Group, ...] = ()
+
+    def holds_product(self, node: Node) -> bool:
+        """True if an expression holds an unknown with conditions at walls that products of fields give."""
+        found = of_products(self.walled, self.system) if self.walled else ()
+        return any(part in found for part in node.walk())
 
     def changes(self, rows: Mapping[Row, Node]) -> dict[Node, Node]:
         """∂t of each scalar, from the right-hand sides without multipliers: they are found and put in."""
@@ -144,6 +152,15 @@ class Reduced:
         return solution.values
 
     @cached_property
+    def walled_in_fields(self) -> dict[Node, Node]:
+        """Linear expressions of the unknowns with conditions at walls as a periodic box has them, for short waves."""
+        found: dict[Node, Node] = {}
+        for group in self.walled:
+            right = {row: replaced(group.linear_right(row), found) for row in group.rows}
+            found |= eliminated(group.matrix, right, group.unknowns, self.dimensions, may_be_singular=True).values
+        return found
+
+    @cached_property
     def responses(self) -> Symbols:
         """R: the symbols by which a right-hand side of each row changes each scalar, by scalar and row."""
         found: dict[tuple[Any, Any], Node] = {}
@@ -173,14 +190,17 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
             constraint that is not linear in the fields.
     """
     arranged_system, kinds = arranged(system, dimensions), system.kinds
+    asked, system = system, system.with_walled_as_fields
     scalars = {
         name: tuple(dict.fromkeys(written_out(Name(name), kinds, dimensions).entries.values())) for name in kinds
     }
-    fields = tuple(scalar for name in system.fields for scalar in scalars[name])
+    fields = tuple(scalar for name in asked.fields for scalar in scalars[name])
+    walled = tuple(scalar for name in asked.walled for scalar in scalars[name])
     unknowns = tuple(scalar for name in system.unknowns for scalar in scalars[name])
     moving = {*system.fields, *system.unknowns}
     given = linear_part(arranged_system.constraints, moving)
-    diagnosed, kept, undetermined, gauged = _diagnosed(system, given, fields, unknowns, dimensions)
+    diagnosed, kept, undetermined, gauged = _diagnosed(system, given, (*fields, *walled), unknowns, dimensions)
+    groups = groups_of(kept.rest, walled, system)
     right = {row: replaced(node, diagnosed) for row, node in arranged_system.right.items()}
     part = linear_part(right, {*system.fields, *(named(scalar) for scalar in undetermined)})
     _refuse_multipliers_in_products(system, part.rest, undetermined)
@@ -189,14 +209,15 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
         dimensions=dimensions,
         scalars=fields,
         right=right,
-        linear={key: symbol for key, symbol in part.symbols.items() if key[1] in fields},
+        linear={key: symbol for key, symbol in part.symbols.items() if key[1] in (*fields, *walled)},
         rest=part.rest,
         left_out=part.left_out,
         mass=arranged_system.mass,
         gradients={key: symbol for key, symbol in part.symbols.items() if key[1] in undetermined},
-        constraints=kept,
+        constraints=kept.symbols,
         diagnosed=diagnosed,
         gauged=gauged,
+        walled=groups,
     )
     reduced.changes(reduced.rest)  # raises what it raises before anything is done with it
     return reduced
@@ -204,9 +225,12 @@ def reduce_system(system: System, dimensions: int) -> Reduced:
 
 def _diagnosed(
     system: System, given: LinearPart[Row], fields: Sequence[Node], unknowns: Sequence[Node], dimensions: int
-) -> tuple[dict[Node, Node], Symbols, list[Node], dict[Node, tuple[Row, Node]]]:
+) -> tuple[dict[Node, Node], LinearPart[Row], list[Node], dict[Node, tuple[Row, Node]]]:
     """Expressions of the unknowns that constraints give, what constraints then say of the fields, the others,
-    and the numerators of those with a gauge."""
+    and the numerators of those with a gauge.
+
+    Of the constraints those that hold unknowns with conditions at walls are the rest, and the symbols are of others.
+    """
     right = {}
     for row, rest in given.rest.items():
         of_fields = [applied(given.symbols[row, field], field) for field in fields if (row, field) in given.symbols]
@@ -215,18 +239,20 @@ def _diagnosed(
     texts = {row: system.lines[row[0]].text for row in right}
     solution = eliminated(matrix, right, unknowns, dimensions, texts, system.gauges)
     _refuse_idle_gauges(system, solution)
-    kept = linear_part(solution.rest, set(system.fields))
+    diagnosed = _in_fields(solution.values, given.rest, system)
+    of_walled = {row: node for row, node in solution.rest.items() if not node.names.isdisjoint(system.walled)}
+    kept = linear_part({row: node for row, node in solution.rest.items() if row not in of_walled}, set(system.fields))
     for row, node in kept.rest.items():
         if node != ZERO:
             line = system.lines[row[0]]
             raise line.left.place.error("a constraint that is not linear in the fields, and gives no unknown")
-    diagnosed = _in_fields(solution.values, given.rest, system)
+    kept = replace(kept, rest={row: replaced(node, diagnosed) for row, node in of_walled.items()})
     gauged = {
         column: (row, replaced(numerator, diagnosed))
         for column, (row, numerator) in solution.numerators.items()
         if named(column) in system.gauges
     }
-    return diagnosed, kept.symbols, solution.free, gauged
+    return diagnosed, kept, solution.free, gauged
 
 
 def _refuse_idle_gauges(system: System, solution: Elimination) -> None:
@@ -234,6 +260,8 @@ def _refuse_idle_gauges(system: System, solution: Elimination) -> None:
     for name, axes in system.gauges.items():
         if name not in given:
             along = "xyz"[axes[0]]
+            if name in system.walled:
+                raise WrittenError(f"mean({name}, {along}) = 0: {name!r} has conditions at walls, which give its mean")
             raise WrittenError(f"mean({name}, {along}) = 0: {name!r} is given by no equation without dt")
 
 
@@ -328,6 +356,7 @@ def eliminated(
     dimensions: int,
     texts: Mapping[Row, str] | None = None,
     gauges: Mapping[str, tuple[int, ...]] | None = None,
+    may_be_singular: bool = False,
 ) -> Elimination:
     """Solve Σ matrix[row, column] · column = right[row], mode by mode.
 
@@ -340,6 +369,7 @@ def eliminated(
         dimensions: number of dimensions of space.
         texts: texts of the rows, for messages.
         gauges: by name of an unknown, axes along which it has no modes that are constant: there its pivot may vanish.
+        may_be_singular: True if pivots may vanish for any modes.
 
     Raises:
         WrittenError: a pivot that vanishes for other modes that are constant along some axes only, or that does not
@@ -356,9 +386,9 @@ def eliminated(
         column = min(
             rows[row], key=lambda column: (sum(column in entries for entries in rows.values()), columns.index(column))
         )
-        _refuse_singular(
-            rows[row][column], dimensions, (texts or {}).get(row, ""), (gauges or {}).get(named(column), ())
-        )
+        if not may_be_singular:
+            gauge = (gauges or {}).get(named(column), ())
+            _refuse_singular(rows[row][column], dimensions, (texts or {}).get(row, ""), gauge)
         for other in open_rows:
             if other != row and column in rows[other]:
                 _subtract(rows, right, row, other, column, modes)

@@ -20,6 +20,7 @@ from solver.written.symbols import RandomModes, key_of, modes_of_all_kinds, vani
 from solver.written.system import insert, refuse_fields_in_exponents
 from solver.written.tree import Call, Name, Negative, Node, Number, Power, Product, Quotient, Sum
 from solver.written.vocabulary import OPERATORS
+from solver.written.walled import of_time
 
 Causes: TypeAlias = Mapping[str, tuple[Linear, Linear]]
 
@@ -92,8 +93,9 @@ def refuse_of_equations(node: Node) -> None:
 
 def _refuse_unknowns_of_time(node: Node, entries: Iterable[Node], reduced: Reduced) -> None:
     """Refuse unknowns whose own equations hold the time: an expression outside the equations is not given it."""
+    timed = of_time(reduced.walled)
     for part in (part for entry in entries for part in entry.walk()):
-        if part in reduced.diagnosed and holds_time(reduced.diagnosed[part]):
+        if part in timed or (part in reduced.diagnosed and holds_time(reduced.diagnosed[part])):
             raise node.place.error(
                 f"{key_of(part)[0]!r} outside the equations: t is in the equation that gives it, and energies, "
                 "columns, vectors and rates are functions of the fields alone"
@@ -150,7 +152,7 @@ def quadratic_form(text: str, reduced: Reduced) -> tuple[Square, ...]:
 def squares_of(node: Node, reduced: Reduced) -> tuple[Square, ...] | None:
     """The terms of a quadratic form; None for other expressions."""
     fields = set(reduced.system.fields)
-    if depends_on_place(node):
+    if depends_on_place(node) or reduced.holds_product(node):
         return None
     match node:
         case Sum(terms):

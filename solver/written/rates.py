@@ -17,7 +17,7 @@ import numpy as np
 
 from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.degrees import holds_time
-from solver.written.elimination import Reduced
+from solver.written.elimination import Reduced, replaced
 from solver.written.formula import unicode
 from solver.written.leading import leading_order
 from solver.written.linear import NoSlope, coefficient
@@ -183,7 +183,8 @@ class _Linearised:
 
     def _inner(self, inner: int, projector: np.ndarray) -> list[tuple[Node, Node]]:
         """Symbols of an inner field in scalars that meet the constraints."""
-        return self._mixed([coefficient(self.plan.inner[inner], s) for s in self.reduced.scalars], projector)
+        node = replaced(self.plan.inner[inner], self.reduced.walled_in_fields)
+        return self._mixed([coefficient(node, s) for s in self.reduced.scalars], projector)
 
     def _mixed(self, own: Sequence[Node], projector: np.ndarray) -> list[tuple[Node, Node]]:
         """Symbols in scalars that meet the constraints, from those in each scalar."""

@@ -73,7 +73,7 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
 def _terms(text: Text, reduced: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
     """The terms that L holds, and the other terms of degree one, each with the reason."""
     system, inside, outside = text.system, [], []
-    fields = set(system.fields)
+    fields = set(reduced.system.fields)
     for line in (read_line(written, text.words) for written in text.write):
         for term in _of_line(line):
             components = written_out(insert(term, system.definitions), system.kinds, reduced.dimensions).entries

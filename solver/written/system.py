@@ -34,6 +34,8 @@ class System:
         guesses: True if nothing is said of the parameters, so that each is taken for a scalar.
         gauges: axes of each unknown along which its mean is zero since nothing determines it, by name.
         means: axis of each field along which its mean is zero, by name.
+        walled: names of the unknowns that have conditions at walls of their own.
+        without_mean: names of the unknowns whose mean over the box a line says is zero.
     """
 
     fields: Mapping[str, str]
@@ -46,6 +48,8 @@ class System:
     guesses: bool = False
     gauges: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     means: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    walled: tuple[str, ...] = ()
+    without_mean: frozenset[str] = frozenset()
 
     def why_not_in(self, dimensions: int) -> str:
         """Parts that do not fit together in so many dimensions of space; empty where all fit."""
@@ -58,6 +62,19 @@ class System:
         ranks = {**self.fields, **self.unknowns, **self.parameters}
         kinds = {name: Kind.of_rank(rank) for name, rank in ranks.items()}
         return {**kinds, **dict.fromkeys(self.parameters, GUESSED)} if self.guesses else kinds
+
+    @property
+    def with_walled_as_fields(self) -> System:
+        """The same, in which unknowns with conditions at walls count as fields: they are known before N is."""
+        own = {name: self.unknowns[name] for name in self.walled}
+        others = {name: rank for name, rank in self.unknowns.items() if name not in own}
+        return replace(self, fields={**self.fields, **own}, unknowns=others) if own else self
+
+    @property
+    def unknowns_of_constraints(self) -> set[str]:
+        """Names of the unknowns in equations without dt, which these give."""
+        lines = (line for line in self.lines if not line.left.calls("dt"))
+        return {name for line in lines for name in line.left.names | line.right.names if name in self.unknowns}
 
     @property
     def complex_names(self) -> set[str]:
@@ -87,6 +104,7 @@ def read_system(
     functions: Mapping[str, Word] = NO_FUNCTIONS,
     means: Mapping[str, str] = NOTHING,
     at_walls: Sequence[str] = (),
+    walled: Sequence[str] = (),
 ) -> System:
     """Read and check a system.
 
@@ -99,6 +117,7 @@ def read_system(
         functions: the user's functions by name.
         means: axis of each field along which its mean is zero, by name.
         at_walls: right-hand sides of conditions at walls, as text; their names may be parameters, too.
+        walled: names of the unknowns that have conditions at walls of their own.
 
     Raises:
         WrittenError: the first thing that is wrong, with its place in the text.
@@ -107,6 +126,7 @@ def read_system(
     named = {name: read_expression(text, functions) for name, text in define.items()}
     read = [read_line(text, functions) for text in write]
     gauges = {name: axes for line in read for name, axes in _gauge_along_axes(line, unknowns).items()}
+    without_mean = frozenset(name for line in read for name in _gauge_of_mean(line, unknowns))
     lines, unknowns = without_gauges(read, unknowns, named.values())
     declared = {*fields, *unknowns, *named, *CONSTANTS, *WORDS}
     guesses = parameters is None
@@ -119,7 +139,7 @@ def read_system(
     lines = [Line(insert(line.left, definitions), insert(line.right, definitions), line.text) for line in lines]
     system = System(
         dict(fields), dict(unknowns), dict(parameters), definitions, dict(functions), tuple(lines), (), guesses, gauges,
-        dict(means),
+        dict(means), tuple(walled), without_mean,
     )  # fmt: skip
     fitting = _dimensions(system)
     _check_rates(system)
@@ -166,10 +186,15 @@ def _terms_beside_others(line: Line) -> set[str]:
 
 
 def _is_gauge(line: Line, unknowns: Mapping[str, str]) -> bool:
+    return bool(_gauge_of_mean(line, unknowns))
+
+
+def _gauge_of_mean(line: Line, unknowns: Mapping[str, str]) -> list[str]:
+    """The unknown of a line `mean(p) = 0`; nothing of any other line."""
     match line.left, line.right:
-        case Call("integ" | "mean", (Name(name),)), Number(value):
-            return name in unknowns and value == 0
-    return False
+        case Call("integ" | "mean", (Name(name),)), Number(value) if name in unknowns and value == 0:
+            return [name]
+    return []
 
 
 def _gauge_along_axes(line: Line, unknowns: Mapping[str, str]) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -93,6 +93,8 @@ class Text:
         aliased: True if other forms are wanted on every grid.
         unbounded: True if L may amplify ever shorter waves ever faster, which is refused otherwise.
         wall_lines: lines of `write` that say what a field meets at a wall, such as `T(bottom) = 1`; taken from there.
+        walled: names of the unknowns that have conditions at walls of their own; the unknowns of those lines, and
+            further ones that an equation has.
 
     Raises:
         WrittenError: an entry other than the equations is wrong; the equations are read when they are needed.
@@ -123,6 +125,7 @@ class Text:
     aliased: bool = False
     unbounded: bool = False
     wall_lines: Sequence[str] = ()
+    walled: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self._take_wall_lines()
@@ -166,14 +169,22 @@ class Text:
             upwards = lambda text: upward(text) if isinstance(text, str) else text  # noqa: E731
             object.__setattr__(self, "write", tuple(map(upwards, equations)))
             object.__setattr__(self, "define", {name: upwards(text) for name, text in dict(self.define).items()})
+        known = {**dict(self.fields), **dict(self.unknowns)}
         for wall in walls:
-            if wall.field not in dict(self.fields):
-                raise WrittenError(f"{wall.text}: {wall.field!r} is no field{nearest(wall.field, dict(self.fields))}")
+            if wall.field not in known:
+                raise WrittenError(f"{wall.text}: {wall.field!r} is no field or unknown{nearest(wall.field, known)}")
+        named = {*self.walled, *(wall.field for wall in walls)}
+        object.__setattr__(self, "walled", tuple(name for name in dict(self.unknowns) if name in named))
 
     @property
     def walls(self) -> list[WallLine]:
         """Conditions of fields at the walls, from the text."""
         return read_wall_lines(self.wall_lines, dict(self.define))
+
+    def with_walled(self, names: Iterable[str]) -> Text:
+        """The text in which these unknowns have conditions at walls, too; names of others are left out."""
+        more = tuple(name for name in dict(self.unknowns) if name in {*self.walled, *names})
+        return self if more == tuple(self.walled) else _with_walled(self, more)
 
     def _leave_out_lifts(self) -> None:
         """Leave out the terms with `lift`, and the unknowns that occur in them alone."""
@@ -246,6 +257,7 @@ class Text:
         return read_system(
             self.write, dict(self.fields), dict(self.unknowns), dict(self.define), parameters, self.words,
             {name: axis for name, axis in self.means if axis}, [wall.right for wall in self.walls],
+            self.walled,
         )  # fmt: skip
 
     @property
@@ -362,6 +374,11 @@ class Text:
     def is_mixed(self) -> bool:
         """True if some of its fields are real and some are complex; their transforms are the text's."""
         return self.system.is_mixed
+
+
+@cache
+def _with_walled(text: Text, names: tuple[str, ...]) -> Text:
+    return replace(text, walled=names)
 
 
 @cache

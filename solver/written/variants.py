@@ -77,16 +77,18 @@ def without_parameters(text: Text, names: frozenset[str]) -> Text:
         changed[table] = None if given is None else {name: canonical(node) for name, node in kept.items()}
     lines = lines_without((read_line(line, text.words) for line in text.write), names)
     rate_left = without(read_expression(text.rate, text.words), names) if text.rate else None
-    return replace(
+    made = replace(
         text,
         write=[canonical(line) for line in lines],
         **changed,
         parameters=None if text.parameters is None else [pair for pair in text.parameters if pair[0] not in names],
-        limits=[pair for pair in text.limits if pair[0] not in names],
+        limits=[],
         units=[pair for pair in text.units if pair[0] not in names],
         spectra=[name for name in text.spectra if name not in names],
         rate="" if rate_left is None else canonical(rate_left),
     )
+    gone = text.system.parameters.keys() - made.system.parameters.keys()  # a power goes with what it is a power of
+    return replace(made, limits=[pair for pair in text.limits if pair[0] not in gone])
 
 
 def columns_that_fit(text: Text, table: Sequence[tuple[str, str]], dimensions: int) -> dict[str, str]:

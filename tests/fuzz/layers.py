@@ -61,7 +61,10 @@ def walled_files(draw: Any, turn: Turn) -> dict[str, Any]:
     solenoidal = [one for one in fields if one in SOLENOIDAL and fields[one] == "vector"]
     if name == "written" and not any("div(u)" in line for line in section["write"]):
         solenoidal = []
-    walls = {one: draw(conditions(one in solenoidal, one, grid)) for one in fields}
+    solved = [one for one in section.get("unknowns", {}) if one != "p"]
+    walls = {one: draw(conditions(one in solenoidal, one, grid)) for one in (*fields, *solved)}
+    if draw(st.booleans()):  # which coupled unknowns need
+        walls |= {one: {side: {"value": draw(GIVEN)} for side in ("lower", "upper")} for one in solved}
     if any(walls["velocity"].get(side) == walls["magnetic_field"][side] == "free-slip" for side in _sides(section)):
         section["mean_field"][-1] = 0.0  # across such walls it is refused
     scalars = section.pop("scalars", {})
@@ -236,13 +239,24 @@ def texts(draw: Any, dimensions: int) -> tuple[dict[str, Any], dict[str, str]]:
     lines, unknowns = [], {}
     if dimensions > 1 and draw(st.booleans()):
         fields["u"] = "vector"
+    solved = draw(st.sampled_from(["", "", "psi", "psi chi"])).split()
+    known = fields | dict.fromkeys(solved, "scalar")
     for name, rank in fields.items():
-        terms = [draw(_terms(rank, fields, dimensions)) for _ in range(draw(st.integers(1, 3)))]
+        terms = [draw(_terms(rank, known, dimensions)) for _ in range(draw(st.integers(1, 3)))]
+        if solved:
+            terms += [draw(_of_unknown(solved, dimensions)) if rank == "scalar" else f"grad({solved[0]})"]
         lines.append(f"dt({name}) = cause(spread, nu*lap({name})) + " + " + ".join(terms))
     if "u" in fields and draw(st.integers(0, 2)):
         unknowns["p"] = "scalar"
         lines = [line + " - grad(p)" if line.startswith("dt(u)") else line for line in lines] + ["div(u) = 0"]
+    for one, other in zip(solved, solved[::-1], strict=True):
+        coupled = draw(st.sampled_from([f" + 3*{other}", ""])) if one != other else ""
+        source = draw(st.sampled_from(["q", "q", "q*q", "q + sin(x)*t", "2*dx(q)", "0.5"]))
+        lines.append(f"lap({one}) - 4*{one}{coupled} = {source}")
+        unknowns[one] = "scalar"
     section: dict[str, Any] = {"name": "written", "fields": fields, "unknowns": unknowns, "write": lines}
+    if solved and draw(st.booleans()):
+        section["energies"] = {"energy": "grad(psi)@grad(psi)/2 + psi**2", "enstrophy": "q**2/2"}
     text = " ".join(lines)
     section["parameters"] = {one: value for one, value in PARAMETERS.items() if one == "nu" or f"{one}*" in text}
     if draw(st.booleans()):
@@ -276,6 +290,16 @@ def _terms(rank: str, fields: dict[str, str], dimensions: int) -> Any:
     factor = st.sampled_from(["a*", "-", "0.5*", "k*", "sin(x)*", "cos(2*t)*", "a**2*"])
     shapes = st.one_of(scalar if rank == "scalar" else vector)
     return st.builds(lambda c, f: f"{c}({f})" if c != "-" else f"-({f})", factor, shapes)
+
+
+@st.composite
+def _of_unknown(draw: Any, solved: list[str], dimensions: int) -> str:
+    """A term with an unknown that has conditions at the walls."""
+    one, axis = draw(st.sampled_from(solved)), draw(st.sampled_from("xyz"[:dimensions]))
+    terms = [f"cause(planet, 2*d{axis}({one}))", f"{one}*q", f"d{axis}({one})*d{axis}(q)", f"explicit({one})"]
+    if dimensions == 2:
+        terms += [f"div(perp({one})*q)", f"perp({one})@grad(q)"]
+    return draw(st.sampled_from(terms))
 
 
 # ---- what is written out --------------------------------------------------------------------------------------------

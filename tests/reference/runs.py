@@ -106,7 +106,7 @@ def between_walls(table, section, layer):
     lines = [line for line, match in zip(entry["lines"], at_walls, strict=True) if not match]
     solenoidal = [name for name in entry["fields"] if f"div({name}) = 0" in entry["lines"] or name in SOLENOIDAL]
     return Walled(
-        layer, conditions_of(walls, entry["fields"], solenoidal), lines, entry["fields"], numbers,
+        layer, conditions_of(walls, {**entry["fields"], **walls}, solenoidal), lines, entry["fields"], numbers,
         entry["unknowns"], entry["define"], functions_of(section), entry["energies"], entry["series"],
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from solver.config import load
 
 VALUES = {"lower": {"value": 1.0}, "upper": {"value": -0.5}}
 SLOPES = {"lower": {"slope": 0.4}, "upper": {"slope": 0.0}}
+STILL, HELD = {s: {"slope": 0.0} for s in ("lower", "upper")}, {s: {"value": 0.0} for s in ("lower", "upper")}
 ROBIN = {"lower": {"robin": [1.0, -0.5, 2.0]}, "upper": {"robin": [0.3, 0.6, 0.1]}}
 MIXED = {"lower": {"robin": [1.0, -0.5, 2.0]}, "upper": {"value": 0.2}}
 FREE, ONE_MOVES = {"lower": "free-slip", "upper": "free-slip"}, {"lower": {"moving": 0.4}, "upper": "free-slip"}
@@ -28,6 +29,11 @@ VARY = {"lower": {"robin": [1.0, -0.5, "2 + cos(2*pi*x/3 + t)"]}, "upper": {"slo
 TIMED = [
     "dt(c) = nu*lap(c) - div(c*grad(q)) - a*c", "dt(q) = cause(spread, lap(q)) + c*c", "dx(c)(bottom) = sin(t)",
     "c(top) = 0.5 + a*t**2", "dx(q)(bottom) = -a*exp(-t)",
+]  # fmt: skip
+CHANNEL = [
+    "dt(q) = -div(perp(psi)*q) - cause(planet, a*dx(psi)) + cause(spread, nu*lap(q)) - dy(chi)*q",
+    "dt(m) = q*psi + nu*lap(m) - explicit(dy(psi))", "lap(psi) - 2*psi + chi = q + sin(x)*cos(t)",
+    "lap(chi) - chi = m*q", "psi(bottom) = cos(2*t)", "dy(chi)(bottom) = a", "m(bottom) = 0.2", "m(top) = t",
 ]  # fmt: skip
 # equation, conditions, points, lengths, stepper, number of devices, uniform force by field
 ROWS = {
@@ -70,6 +76,17 @@ ROWS = {
         {"write": TIMED, "fields": {"c": "scalar", "q": "scalar"}, "parameters": {"nu": 0.05, "a": 0.3}},
         {"q": {"upper": {"robin": [1.0, 0.5, "cos(a*t)"]}}}, [12], [1.5], "etdrk5s4",
     ),
+    "written, stream functions": (
+        {"write": CHANNEL, "fields": {"q": "scalar", "m": "scalar"}, "unknowns": {"psi": "scalar", "chi": "scalar"},
+         "parameters": {"nu": 0.05, "a": 0.3}},
+        {"q": SLOPES, "psi": {"upper": {"value": 0.4}}, "chi": {"upper": {"robin": [0.3, 0.6, 0.1]}}},
+        [8, 11], [2.0, 1.0], "krogstad4",
+    ),
+    "two-layer-quasi-geostrophic": (
+        {"deformation_wavenumber": 4.0, "shear": 0.5, "beta": 1.5},
+        {**dict.fromkeys(("upper_pv", "lower_pv"), STILL), **dict.fromkeys(("psi_1", "psi_2"), HELD)},
+        [9, 10], [3.0, 1.0], "etdrk4", 2,
+    ),
     "written, without values": (
         {"write": ["dt(b) = lap(b)/9 - b*dx(b) - b**3"], "fields": {"b": "scalar"}},
         {"b": ROBIN}, [10], [1.5], "etdrk4",
@@ -111,7 +128,7 @@ def test_fields_and_columns_between_walls_are_those_of_the_second_program(name, 
     assembly = assembled(table, tmp_path)
     equation, state = assembly.equation, assembly.start()
     noise = {n: 0.1 * space.random(jax.random.key(i)) for i, (n, space) in enumerate(equation.spaces.items())}
-    fields = {n: state.field[n] + change for n, change in noise.items()}
+    fields = equation.to_manifold({n: state.field[n] + change for n, change in noise.items()})
     kept = {n: np.asarray(v) for n, v in equation.at_time(0.0).to_physical(fields).items()}
     after = sw.integrate(equation, assembly.stepper, state.replace(field={**state.field, **fields}), step=0.01, steps=5)
     alone, equation = {n: after.field[n] for n in equation.fields}, equation.at_time(after.t)

@@ -18,6 +18,8 @@ from .system import System, components
 from .text import Expressions, array, each
 from .values import Place, Unsolved, Value
 
+_names = lambda text: set(re.findall(r"\w+", str(text)))  # noqa: E731
+
 
 class Symbol:
     """A polynomial in ∂x, ∂y, ∂z: powers → number."""
@@ -259,18 +261,12 @@ class Walled(System):
         self.energies = dict(of_all if energies is None else energies)
         self.solenoidal = {name for name, both in conditions.items() if both[0].keys() & {"rigid", "free"}}
         self.upward = {f"{name}.{box.dimensions - 1}" for name in self.solenoidal}
-        self.tests = {
-            name: Tests(
-                box, conditions[name], len(self.mine(name)), solenoidal=name in self.solenoidal, numbers=self.numbers
-            )
-            for name in self.fields
-        }
-        self.nothing = np.zeros((len(self.names), *box.along, box.count), complex)
-        self.time, self.rates, self.others = (
-            0.0,
-            {},
-            {},
-        )  # by cause: (decay, diffusion) by field, and other linear terms by part
+        tests = lambda n, count: Tests(box, conditions[n], count, solenoidal=n in self.solenoidal, numbers=numbers)  # noqa: E731
+        self.tests = {name: tests(name, len(self.mine(name))) for name in self.fields}
+        self.solved = {name: tests(name, 1) for name in self.unknowns if name in conditions}
+        self.of_solved = [one for one in self.lines if "dt(" not in one and self.solved.keys() & _names(one)]
+        self.nothing, self.time = np.zeros((len(self.names), *box.along, box.count), complex), 0.0
+        self.rates, self.others = {}, {}  # by cause: (decay, diffusion) by field, and other linear terms by part
         self._linear()
 
     def mine(self, name):
@@ -279,23 +275,50 @@ class Walled(System):
     def place(self, fields, t):
         found = Place(self.box, dict(zip(self.names, self.whole(fields), strict=True)), t, Between)
         found.at_walls = lambda name, powers: self.at_walls(found.fields[name], name, powers)
+        found.fields |= self._solution(found) if self.solved else {}
         return found
+
+    def _solution(self, place):
+        """Coefficients of unknowns with conditions: A ψ' = R − A G, A of ∇² and numbers, as one system of each k."""
+        found, names, box, none = self.expressions(place), list(self.solved), self.box, (0,) * self.box.dimensions
+        tests = list(self.solved.values())
+        made, right, a, b = [one.lifting[0] + 0j for one in tests], [], *np.zeros((2, len(names), len(names)))
+        for row, line in enumerate(self.of_solved):
+            whole = found.value(line.split("=")[0])[()] + -found.value(line.split("=")[1])[()]
+            known = {key: symbol for key, symbol in whole.linear.items() if key[1] == "field"}
+            right.append(-Between(place, whole.number, known, whole.modes, whole.points).coefficients())
+            for symbol, i in ((s, names.index(key[2])) for key, s in whole.linear.items() if key not in known):
+                a[row, i], b[row, i] = (symbol.terms.get(key, 0.0) for key in ((*none[:-1], 2), none))
+                left = symbol + -a[row, i] * self.lap + Symbol({none: -b[row, i]})
+                if any(left.terms.values()) or (a[row, i] and row != i):
+                    raise NotKnown("another operator on an unknown than its own Laplacian")
+                right[row] = right[row] - symbol.on(box, made[i])
+        for at in map(tuple, np.argwhere(box.kept)):
+            v, own = [one.vectors[at] for one in tests], [a[i, i] * one.rates[at] for i, one in enumerate(tests)]
+            matrix = np.block([[b[i, j] * p.conj().T @ q for j, q in enumerate(v)] for i, p in enumerate(v)])
+            each = np.concatenate([p.conj().T @ right[i][at] for i, p in enumerate(v)])
+            for i, c in enumerate(np.split(np.linalg.pinv(matrix - np.diag(np.ravel(own)), 1e-13) @ each, len(names))):
+                made[i][at] += v[i] @ c
+        return dict(zip(names, made, strict=True))
 
     def at_walls(self, c, name, powers):
         """A derivative of a component at the walls, as conditions give it, and as it is."""
         own = np.array([self.box.at_end(self.box.derivative(c, powers), end) for end in self.box.ends])
         by_conditions, given = own.copy(), [name in self.upward and not powers[-1]] * 2
-        for wall, condition in enumerate(self.tests[name.partition(".")[0]].conditions):
+        tests = {**self.tests, **self.solved}[name.partition(".")[0]]
+        for wall, condition in enumerate(tests.conditions):
             slope = condition.get("slope") if powers[-1] == 1 and not any(powers[:-1]) else None
-            if slope is not None and not set("xyz") & set(re.findall(r"\w+", str(slope))):
-                tests = self.tests[name.partition(".")[0]]
+            if slope is not None and not set("xyz") & _names(slope):
                 by_conditions[wall], given[wall] = tests.right(slope, self.time), True
+            if name in self.solved and any(powers[:-1]) and not powers[-1] and "value" in condition:
+                is_uniform = not set("xyz") & _names(condition["value"])
+                by_conditions[wall], given[wall] = by_conditions[wall] * (not is_uniform), is_uniform
         return Ends(np.where(given[0], 0.0, by_conditions) if name in self.upward else by_conditions, own, given)
 
     def at(self, t):
         """Take the conditions of a time."""
         self.time = t
-        for tests in self.tests.values():
+        for tests in (*self.tests.values(), *self.solved.values()):
             tests.at(t)
 
     @property
@@ -314,14 +337,15 @@ class Walled(System):
             names[name] = np.empty(tuple(i + 1 for i in max(parts)) if max(parts) else (), object)
             for index, part in parts.items():
                 names[name][index] = Between(place, 0, {(None, "field", part): found.symbol()})
-        for name in self.unknowns:  # a pressure, whose gradient no test sees
-            names[name] = array(Between(place, 0, {(None, "unknown", name): found.symbol()}))
+        for name in self.unknowns:  # a pressure, whose gradient no test sees, or one that is solved for
+            kind = "field" if name in place.fields else "unknown"
+            names[name] = array(Between(place, 0, {(None, kind, name): found.symbol()}))
         return found
 
     def change(self, fields, t):
         """What changes each component: Values."""
         found, changes = self.expressions(self.place(fields, t)), {}
-        for line in self.lines:
+        for line in (line for line in self.lines if line not in self.of_solved):
             left, right = line.split("=")
             name = left.partition("(")[2].strip(" )")
             if left.strip().startswith("dt("):
@@ -369,10 +393,10 @@ class Walled(System):
 
     def in_nonlinear(self, fields, causes):
         """The linear terms that N contains: those that are not of L, and L of what the conditions add."""
-        whole, lifting, found = self.whole(fields), self.whole(self.nothing), np.zeros_like(self.nothing)
+        whole, lifting, found = self.place(fields, self.time).fields, self.whole(self.nothing), 0 * self.nothing
         for cause in causes:
             for part, name, symbol in self.others.get(cause, ()):
-                found[self.names.index(part)] += symbol.on(self.box, whole[self.names.index(name)])
+                found[self.names.index(part)] += symbol.on(self.box, whole[name])
             for name, (decay, diffusion) in self.rates.get(cause, {}).items():
                 for i in self.mine(name):
                     found[i] += decay * lifting[i] + diffusion * self.lap.on(self.box, lifting[i])
@@ -415,6 +439,8 @@ class Walled(System):
         """The largest eigenvalue of what linear terms outside of L couple, which must be 0 to be known."""
         size = np.zeros((len(self.names),) * 2)
         for part, name, _ in (term for terms in self.others.values() for term in terms):
+            if name in self.solved:
+                raise NotKnown("the rate of waves that an unknown carries")
             size[self.names.index(part), self.names.index(name)] = 1.0
         if np.linalg.matrix_power(size, len(size)).any():
             raise NotKnown("the rate of linear terms that are not of L")

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import refused_in_one_line
+from numpy.polynomial import chebyshev
 
 import solver as sw
 from solver import walls
@@ -338,3 +339,36 @@ def at_points(along, equation):
     u = np.zeros(equation.physical_shapes()["u"])
     u[0] = along
     return jnp.asarray(u)
+
+
+# ---- stream functions -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_jet_in_a_channel_is_unstable_as_the_rayleigh_kuo_equation_has_it():
+    """The jet of the case on fewer points: the growth of its fastest waves, by collocation at Chebyshev points."""
+    words = ["grid.shape=[4, 65]", "grid.lengths=[3.8, 2.0]", "devices.use=[0]"]
+    flow = Assembly(load(cases()["barotropic-channel"], schema(), words), sw.device_mesh([0])).equation
+    k, places, beta = 2 * np.pi / 3.8, np.cos(np.pi * np.arange(57) / 56), 0.5
+    values = chebyshev.chebvander(places, 56)
+    second = np.stack([chebyshev.chebval(places, chebyshev.chebder(row, 2)) for row in np.eye(57)], 1)
+    laplacian = ((second - k**2 * values) @ np.linalg.inv(values))[1:-1, 1:-1]
+    jet = np.cos(0.5 * np.pi * places[1:-1]) ** 2
+    gradient = beta + 0.5 * np.pi**2 * np.cos(np.pi * places[1:-1])
+    waves = -1j * k * (np.diag(jet) + np.diag(gradient) @ np.linalg.inv(laplacian))
+    wanted = max(np.linalg.eigvals(waves + 2e-4 * laplacian - 0.02 * np.eye(55)).real)
+    assert wanted == pytest.approx(0.1498, abs=1e-4)
+    found = matrix_of(flow, flow.from_physical({"q": jnp.zeros((1, *flow.grid.physical_shape))}))
+    assert max(np.linalg.eigvals(found).real) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_two_layers_in_a_channel_grow_as_phillips_has_it(make_grid):
+    """kU √((k_d² − K²)/(k_d² + K²)) of the waves sin ly between the walls, K² = k² + l²."""
+    k, wave, deformation, shear = 1.5, np.pi, 6.0, 0.7
+    grid = make_grid((4, 33), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
+    of = dict.fromkeys(("upper_pv", "lower_pv"), walls.Slope()) | dict.fromkeys(("psi_1", "psi_2"), walls.Value())
+    flow = sw.equations.TwoLayerQuasiGeostrophic(grid, deformation, shear, walls=of)
+    rest = {name: jnp.zeros(s.coefficients.shape, s.coefficients.dtype) for name, s in flow.spaces.items()}
+    ratio = (deformation**2 - k**2 - wave**2) / (deformation**2 + k**2 + wave**2)
+    assert max(np.linalg.eigvals(matrix_of(flow, rest)).real) == pytest.approx(k * shear * np.sqrt(ratio), rel=1e-7)
