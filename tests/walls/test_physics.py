@@ -369,6 +369,10 @@ def test_two_layers_in_a_channel_grow_as_phillips_has_it(make_grid):
     grid = make_grid((4, 33), 1, lengths=(2 * np.pi / k, 1.0), walls="y")
     of = dict.fromkeys(("upper_pv", "lower_pv"), walls.Slope()) | dict.fromkeys(("psi_1", "psi_2"), walls.Value())
     flow = sw.equations.TwoLayerQuasiGeostrophic(grid, deformation, shear, walls=of)
+    with refused_in_one_line("changes the mean of lower_pv"):
+        sw.equations.TwoLayerQuasiGeostrophic(grid, deformation, shear, drag=0.1, walls=of)
+    with refused_in_one_line("its energies are not known"):
+        sw.equations.TwoLayerQuasiGeostrophic(grid, deformation, shear, walls={**of, "psi_1": walls.Value(1.0)})
     rest = {name: jnp.zeros(s.coefficients.shape, s.coefficients.dtype) for name, s in flow.spaces.items()}
     ratio = (deformation**2 - k**2 - wave**2) / (deformation**2 + k**2 + wave**2)
     assert max(np.linalg.eigvals(matrix_of(flow, rest)).real) == pytest.approx(k * shear * np.sqrt(ratio), rel=1e-7)
