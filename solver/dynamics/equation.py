@@ -34,6 +34,7 @@ from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import without_missing
 from solver.dynamics.fields_report import report_of_fields
+from solver.dynamics.linear_in_time import VaryingLinear, varying_linear
 from solver.dynamics.passive_scalars import check_scalars, named_scalars
 from solver.dynamics.report import Report
 from solver.dynamics.report_between_walls import ReportBetweenWalls
@@ -189,6 +190,19 @@ class Equation(AnyEquation):
         By default derived from the text.
         """
         return self.dynamics.nonlinear(fields, t)
+
+    @property
+    def varying_linear(self) -> VaryingLinear | None:
+        """Λ(t), the linear terms of N whose coefficients depend on time, for methods that are exact in them.
+
+        None without such terms, or if their exponential is not known.
+        """
+        return varying_linear(self) if self._follows_its_text else None
+
+    @property
+    def _follows_its_text(self) -> bool:
+        own = type(self)
+        return own.text is not None and all(getattr(own, name) is getattr(Equation, name) for name in BY_HAND)
 
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.

@@ -22,8 +22,7 @@ def entry(lines, fields, *, defaults=(), unknowns=(), define=(), energies=None, 
     return {
         "lines": [lines] if isinstance(lines, str) else lines, "fields": fields, "defaults": dict(defaults),
         "unknowns": dict(unknowns), "define": dict(define), "energies": energies, "series": dict(series),
-        "no_mean": no_mean,
-    }  # fmt: skip
+        "no_mean": no_mean}  # fmt: skip
 
 
 def scalar(line, *, name="u", **options):
@@ -33,23 +32,19 @@ def scalar(line, *, name="u", **options):
 TABLE = {
     "allen-cahn": scalar(
         "dt(u) = wall_width**2*lap(u) + u - u**3", defaults={"wall_width": 0.05}, energies={},
-        series={"mean_u": "u", "free_energy": "wall_width**2*grad(u)@grad(u)/2 + (1 - u**2)**2/4"},
-    ),
+        series={"mean_u": "u", "free_energy": "wall_width**2*grad(u)@grad(u)/2 + (1 - u**2)**2/4"}),
     "burgers": entry(
         "dt(velocity) = -velocity@grad(velocity) + cause(viscosity, viscosity*lap(velocity))", {"velocity": "vector"},
-        energies={"energy": "velocity@velocity/2"}, series={"dissipation": "-viscosity*velocity@lap(velocity)"},
-    ),
+        energies={"energy": "velocity@velocity/2"}, series={"dissipation": "-viscosity*velocity@lap(velocity)"}),
     "cahn-hilliard": scalar(
         "dt(c) = mobility*lap(c**3 - c - gradient_energy*lap(c))", name="c", energies={},
         defaults={"mobility": 1.0, "gradient_energy": 1.0},
-        series={"free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"},
-    ),
+        series={"free_energy": "(1 - c**2)**2/4 + gradient_energy*grad(c)@grad(c)/2"}),
     "complex-ginzburg-landau": entry(
         "dt(amplitude) = amplitude + (1 + 1j*linear_dispersion)*lap(amplitude)"
         " - (1 + 1j*nonlinear_dispersion)*amplitude*conj(amplitude)*amplitude",
         {"amplitude": "wavefunction"}, defaults={"linear_dispersion": 0.0, "nonlinear_dispersion": 1.5}, energies={},
-        series={"mean_square": "abs(amplitude)**2", "max_modulus": "max(abs(amplitude))"},
-    ),
+        series={"mean_square": "abs(amplitude)**2", "max_modulus": "max(abs(amplitude))"}),
     "fisher-kpp": scalar("dt(u) = diffusivity*lap(u) + growth*u*(1 - u)", energies={}, series={"mean_u": "u"},
                          defaults={"diffusivity": 1.0, "growth": 1.0}),
     "gray-scott": entry(
@@ -57,28 +52,24 @@ TABLE = {
          "dt(v) = diffusivity_v*lap(v) + u*v**2 - (feed + kill)*v"],
         {"u": "scalar", "v": "scalar"}, energies={},
         defaults={"diffusivity_u": 2e-5, "diffusivity_v": 1e-5, "feed": 0.037, "kill": 0.06},
-        series={"mean_u": "u", "mean_v": "v"},
-    ),
+        series={"mean_u": "u", "mean_v": "v"}),
     "brusselator": entry(
         ["dt(u) = diffusivity_u*lap(u) + feed - (conversion + 1)*u + u**2*v",
          "dt(v) = diffusivity_v*lap(v) + conversion*u - u**2*v"],
         {"u": "scalar", "v": "scalar"}, energies={}, series={"mean_u": "u", "mean_v": "v"},
-        defaults={"feed": 3.0, "conversion": 9.0, "diffusivity_u": 2.0, "diffusivity_v": 8.0},
-    ),
+        defaults={"feed": 3.0, "conversion": 9.0, "diffusivity_u": 2.0, "diffusivity_v": 8.0}),
     "hasegawa-mima": scalar(
         "dt(q) = -v@grad(q) + density_gradient*dy(phi) + cause(viscosity, viscosity*lap(q))"
         " + cause(hyperviscosity, hyper(q, hyperviscosity, hyper_order))", name="q",
         unknowns={"phi": "scalar"}, define={"v": "perp(phi)"}, no_mean=("q",),
         defaults={"density_gradient": 1.0, "viscosity": 0.0, **HYPER},
-        energies={"energy": "-phi*q/2", "potential_enstrophy": "q*q/2"},
-    ),
+        energies={"energy": "-phi*q/2", "potential_enstrophy": "q*q/2"}),
     "keller-segel": entry(
         ["dt(cells) = diffusivity*lap(cells) - sensitivity*div(cells*grad(signal)) + growth*cells*(1 - cells)",
          "dt(signal) = signal_diffusivity*lap(signal) + production*cells - decay*signal"],
         {"cells": "scalar", "signal": "scalar"}, energies={},
         defaults={"diffusivity": 1.0, "signal_diffusivity": 1.0, "sensitivity": 6.0, "production": 1.0, "decay": 1.0,
-                  "growth": 1.0},
-    ),
+                  "growth": 1.0}),
     "klein-gordon": entry(
         ["dt(phi) = rate_of_phi", "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi - coupling*phi**3"],
         {"phi": "scalar", "rate_of_phi": "scalar"}, energies={},
@@ -86,52 +77,44 @@ TABLE = {
     "sine-gordon": entry(
         ["dt(phi) = rate_of_phi",
          "dt(rate_of_phi) = wave_speed**2*lap(phi) - mass**2*phi + explicit(mass**2*phi) - mass**2*sin(phi)"],
-        {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0}, energies={},
-    ),
+        {"phi": "scalar", "rate_of_phi": "scalar"}, defaults={"wave_speed": 1.0, "mass": 1.0}, energies={}),
     "korteweg-de-vries": scalar("dt(u) = -nonlinearity*u*dx(u) - dispersion*dx(dx(dx(u)))",
                                 defaults={"nonlinearity": 6.0, "dispersion": 1.0}, energies={}),
     "modified-korteweg-de-vries": scalar("dt(u) = -2*sign*dx(u**3) - dx(dx(dx(u)))", defaults={"sign": 1}, energies={}),
     "kuramoto-sivashinsky": scalar(
         "dt(u) = -antidiffusivity*lap(u) - hyperdiffusivity*lap(lap(u)) - steepening*grad(u)@grad(u)/2 - damping*u",
         no_mean=("u",), series={"mean_square_gradient": "grad(u)@grad(u)"},
-        defaults={"antidiffusivity": 1.0, "hyperdiffusivity": 1.0, "steepening": 1.0, "damping": 0.0},
-    ),
+        defaults={"antidiffusivity": 1.0, "hyperdiffusivity": 1.0, "steepening": 1.0, "damping": 0.0}),
     "nonlinear-schroedinger": entry(
         "dt(wavefunction) = 0.5j*hbar_over_mass*lap(wavefunction) + 1j*coupling*abs(wavefunction)**2*wavefunction"
         " - cause(damping, damping*wavefunction)",
         {"wavefunction": "wavefunction"}, energies={},
-        defaults={"coupling": 1.0, "damping": 0.0, "hbar_over_mass": 1.0},
-    ),
+        defaults={"coupling": 1.0, "damping": 0.0, "hbar_over_mass": 1.0}),
     "coupled-gross-pitaevskii": entry(
         [f"dt(psi_{i}) = 0.5j*hbar_over_mass_{i}*lap(psi_{i}) - 1j*psi_{i}*(coupling_{i}{i}*abs(psi_{i})**2"
          f" + coupling_12*abs(psi_{3 - i})**2)" for i in (1, 2)],
         {"psi_1": "wavefunction", "psi_2": "wavefunction"}, energies={},
         defaults={"coupling_11": 1.0, "coupling_22": 1.0, "coupling_12": 0.8, "hbar_over_mass_1": 1.0,
-                  "hbar_over_mass_2": 1.0},
-    ),
+                  "hbar_over_mass_2": 1.0}),
     "phase-field-crystal": scalar(
         "dt(psi) = lap(pattern_wavenumber**2*w + lap(w) - undercooling*psi + psi**3)", name="psi",
         define={"w": "pattern_wavenumber**2*psi + lap(psi)"}, energies={},
-        defaults={"undercooling": 0.25, "pattern_wavenumber": 1.0},
-    ),
+        defaults={"undercooling": 0.25, "pattern_wavenumber": 1.0}),
     "swift-hohenberg": scalar(
         "dt(u) = growth*u - pattern_wavenumber**2*w - lap(w) + quadratic*u**2 - u**3",
         define={"w": "pattern_wavenumber**2*u + lap(u)"}, energies={},
-        defaults={"growth": 0.3, "pattern_wavenumber": 1.0, "quadratic": 0.0},
-    ),
+        defaults={"growth": 0.3, "pattern_wavenumber": 1.0, "quadratic": 0.0}),
     "shallow-water": entry(
         ["dt(velocity) = -velocity@grad(velocity) + rotation*(velocity.y*ex - velocity.x*ey) - gravity*grad(height)"
          " + viscosity*lap(velocity) + penalise(velocity)",
          "dt(height) = -div((depth + height)*velocity) + viscosity*lap(height) + penalise(height, viscosity)"],
         {"velocity": "vector", "height": "scalar"}, energies={},
-        defaults={"depth": 1.0, "gravity": 1.0, "rotation": 1.0, "viscosity": 0.0},
-    ),
+        defaults={"depth": 1.0, "gravity": 1.0, "rotation": 1.0, "viscosity": 0.0}),
     "surface-quasi-geostrophic": scalar(
         "dt(buoyancy) = -perp(psi)@grad(buoyancy) - cause(diffusion, diffusivity*fraclap(buoyancy, exponent))",
         name="buoyancy",
         unknowns={"psi": "scalar"}, defaults={"diffusivity": 0.0, "exponent": 1.0},
-        energies={"variance": "buoyancy*buoyancy/2", "energy": "psi*buoyancy/2"},
-    ),
+        energies={"variance": "buoyancy*buoyancy/2", "energy": "psi*buoyancy/2"}),
     "two-layer-quasi-geostrophic": entry(
         ["dt(upper_pv) = -perp(a)@grad(upper_pv) + hyper(upper_pv, hyperviscosity, hyper_order)"
          " - shear*dx(upper_pv) - (beta + deformation_wavenumber**2*shear)*dx(a)",
@@ -141,8 +124,7 @@ TABLE = {
          "lower_pv = lap(b) + deformation_wavenumber**2/2*(a - b)"],
         {"upper_pv": "scalar", "lower_pv": "scalar"}, unknowns={"a": "scalar", "b": "scalar"},
         defaults={"shear": 0.0, "beta": 0.0, "drag": 0.0, **HYPER}, no_mean=("upper_pv", "lower_pv"), energies={},
-        series={"upper_enstrophy": "upper_pv**2/2", "lower_enstrophy": "lower_pv**2/2"},
-    ),
+        series={"upper_enstrophy": "upper_pv**2/2", "lower_enstrophy": "lower_pv**2/2"}),
     "hasegawa-wakatani": entry(
         ["dt(vorticity) = -v@grad(vorticity) + adiabaticity*(c - modified*mean(c, y)) + viscosity*lap(vorticity)"
          " + hyper(vorticity, hyperviscosity, hyper_order)",
@@ -151,8 +133,7 @@ TABLE = {
         {"vorticity": "scalar", "density": "scalar"}, no_mean=("vorticity", "density"), energies={},
         define={"phi": "inverse_lap(vorticity)", "v": "perp(phi)", "c": "phi - density"},
         defaults={"adiabaticity": 1.0, "density_gradient": 1.0, "modified": 0, "viscosity": 0.0, "diffusivity": 0.0,
-                  **HYPER_TWO},
-    ),
+                  **HYPER_TWO}),
     "reduced-mhd": entry(
         ["dt(vorticity) = -u@grad(vorticity) + b@grad(j) + mean_field*dz(j) + viscosity*lap(vorticity, x, y)"
          " + hyper(vorticity, hyperviscosity, hyper_order)",
@@ -161,8 +142,7 @@ TABLE = {
         {"vorticity": "scalar", "flux": "scalar"}, energies={},
         define={"phi": "inverse_lap(vorticity, x, y)", "j": "lap(flux, x, y)", "u": "dx(phi)*ey - dy(phi)*ex",
                 "b": "dx(flux)*ey - dy(flux)*ex"},
-        defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER}, no_mean=("vorticity", "flux"),
-    ),
+        defaults={"mean_field": 1.0, "viscosity": 0.0, "resistivity": 0.0, **HYPER}, no_mean=("vorticity", "flux")),
     "isothermal-flow": entry(
         ["dt(velocity) = -velocity@grad(velocity) - sound_speed**2*grad(log_density) + penalise(velocity)"
          " + viscosity*(lap(velocity) + grad(div(velocity))/3)"
@@ -179,8 +159,7 @@ TABLE = {
         {"velocity": "vector", "stress": "symmetric tensor"}, unknowns={"p": "scalar"},
         energies={"kinetic_energy": "velocity@velocity/2"},
         defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "stress_diffusivity": 0.0},
-        series={"elastic_energy": "trace(stress)/2", "dissipation": "viscosity*square(grad(velocity))"},
-    ),
+        series={"elastic_energy": "trace(stress)/2", "dissipation": "viscosity*square(grad(velocity))"}),
     "active-nematic": entry(
         ["dt(qxx) = -u@grad(qxx) - lap(psi)*qxy - alignment*dx(dy(psi)) + relaxation*elasticity*lap(qxx)"
          " - relaxation*disorder*qxx - 2*relaxation*saturation*(qxx**3 + qxx*qxy**2)",
@@ -191,14 +170,12 @@ TABLE = {
         {"qxx": "scalar", "qxy": "scalar"}, unknowns={"psi": "scalar"}, define={"u": "perp(psi)"}, energies={},
         defaults={"viscosity": 1.0, "friction": 0.0, "activity": 1.0, "alignment": 0.7, "relaxation": 1.0,
                   "elasticity": 0.02, "disorder": -1.0, "saturation": 2.0},
-        series={"mean_square_order": "4*(qxx**2 + qxy**2)", "kinetic_energy": "u@u/2"},
-    ),
+        series={"mean_square_order": "4*(qxx**2 + qxy**2)", "kinetic_energy": "u@u/2"}),
     "zakharov": entry(
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
          "dt(rate_of_density) = lap(density) + lap(abs(envelope)**2)"],
         {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, energies={},
-        no_mean=("rate_of_density",)),
-}  # fmt: skip
+        no_mean=("rate_of_density",))}  # fmt: skip
 TABLE["hasegawa-mima"]["lines"].append("lap(phi) - phi = q")
 TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy")
 
@@ -215,8 +192,7 @@ def navier_stokes(given, d):
     series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)", "eddy_viscosity": "eddy"} if closed else {}
     return entry(
         lines, {"velocity": "vector"}, unknowns={"p": "scalar"}, define=define, defaults={"drag": 0.0, **HYPER},
-        energies={"energy": "velocity@velocity/2"}, series=series,
-    )  # fmt: skip
+        energies={"energy": "velocity@velocity/2"}, series=series)  # fmt: skip
 
 
 def with_scalars(found, given, section, d):
@@ -257,8 +233,7 @@ def boussinesq(given, d):
          " + hyper(buoyancy, hyperdiffusivity, hyper_order) + penalise(buoyancy, diffusivity)"],
         {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
         defaults={"buoyancy_frequency": 0.0, "rotation": 0.0, **HYPER_TWO},
-        series={"kinetic_energy": "velocity@velocity/2", "enstrophy": "square(grad(velocity))/2"},
-    )  # fmt: skip
+        series={"kinetic_energy": "velocity@velocity/2", "enstrophy": "square(grad(velocity))/2"})  # fmt: skip
 
 
 def rayleigh_benard(given, d):
@@ -276,8 +251,7 @@ def rayleigh_benard(given, d):
         energies={"kinetic_energy": "velocity@velocity/2", "thermal_energy": "temperature*temperature/2"},
         series={"heat_flux": "velocity.up*temperature", "nusselt_flux": f"velocity.up*temperature/kappa - {slope}",
                 "nusselt_dissipation": "grad(temperature)@grad(temperature)", "nusselt_bottom": f"-bottom({slope})",
-                "nusselt_top": f"-top({slope})", "reynolds": "sqrt(2*kinetic_energy)/nu"},
-    )  # fmt: skip
+                "nusselt_top": f"-top({slope})", "reynolds": "sqrt(2*kinetic_energy)/nu"})  # fmt: skip
 
 
 def magnetic(given, d, hall=False):
@@ -286,8 +260,7 @@ def magnetic(given, d, hall=False):
     induced = "cross(velocity - ion_inertial_length*curl(magnetic_field), mean_field + magnetic_field)"
     stretch = (
         f"curl({induced})" if hall
-        else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)"
-    )  # fmt: skip
+        else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)")  # fmt: skip
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
          " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order) + penalise(velocity)",
@@ -297,8 +270,7 @@ def magnetic(given, d, hall=False):
         {"velocity": "vector", "magnetic_field": "vector"}, unknowns={"p": "scalar"}, energies={},
         defaults={"mean_field": mean, "hyperviscosity": 0.0, "hyperresistivity": 0.0, "hyper_order": 2},
         series={"kinetic_energy": "velocity@velocity/2", "magnetic_energy": "magnetic_field@magnetic_field/2",
-                "cross_helicity": "velocity@magnetic_field", **({} if "hyper" in str(given) else lost)},
-    )  # fmt: skip
+                "cross_helicity": "velocity@magnetic_field", **({} if "hyper" in str(given) else lost)})  # fmt: skip
 
 
 def fene_p(given, d):
@@ -317,8 +289,7 @@ def fene_p(given, d):
         defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "longest": 10.0,
                   "stress_diffusivity": 0.0},
         series={"mean_extension": "trace(conformation)/longest**2", "dissipation": "viscosity*square(grad(velocity))",
-                "elastic_energy": f"polymer_viscosity/(2*relaxation_time)*(longest**2 - {d})*log(f)"},
-    )  # fmt: skip
+                "elastic_energy": f"polymer_viscosity/(2*relaxation_time)*(longest**2 - {d})*log(f)"})  # fmt: skip
 
 
 def multi_layers(given, d):
@@ -343,8 +314,7 @@ def multi_layers(given, d):
     return entry(
         lines, dict.fromkeys(names, "scalar"), unknowns={f"psi_of_{q}": "scalar" for q in names}, energies={},
         defaults={"beta": 0.0, "drag": 0.0, "viscosity": 0.0, **HYPER}, no_mean=tuple(names),
-        series={f"{q}_enstrophy": f"{q}**2/2" for q in names},
-    )  # fmt: skip
+        series={f"{q}_enstrophy": f"{q}**2/2" for q in names})  # fmt: skip
 
 
 def vorticity(given, d):
@@ -362,8 +332,7 @@ def vorticity(given, d):
         name="vorticity", unknowns={"psi": "scalar"}, define={"v": "perp(psi)"}, no_mean=("vorticity",),
         defaults={"viscosity": 0.0, "beta": 0.0, "drag": 0.0, **HYPER},
         energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
-        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
-    )  # fmt: skip
+        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"})  # fmt: skip
 
 
 def advection_diffusion(given, d):
@@ -374,13 +343,6 @@ def advection_diffusion(given, d):
 
 
 BUILT = {
-    "navier-stokes": navier_stokes,
-    "boussinesq": boussinesq,
-    "rayleigh-benard": rayleigh_benard,
-    "mhd": magnetic,
-    "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
-    "advection-diffusion": advection_diffusion,
-    "fene-p": fene_p,
-    "multi-layer-quasi-geostrophic": multi_layers,
-    "vorticity": vorticity,
-}
+    "navier-stokes": navier_stokes, "boussinesq": boussinesq, "rayleigh-benard": rayleigh_benard, "mhd": magnetic,
+    "hall-mhd": lambda given, d: magnetic(given, d, hall=True), "advection-diffusion": advection_diffusion,
+    "fene-p": fene_p, "multi-layer-quasi-geostrophic": multi_layers, "vorticity": vorticity}  # fmt: skip
