@@ -34,6 +34,7 @@ from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import without_missing
 from solver.dynamics.fields_report import report_of_fields
+from solver.dynamics.forcings import kicking
 from solver.dynamics.linear_in_time import VaryingLinear, varying_linear
 from solver.dynamics.passive_scalars import check_scalars, named_scalars
 from solver.dynamics.report import Report
@@ -195,9 +196,10 @@ class Equation(Splittable, AnyEquation):
     def varying_linear(self) -> VaryingLinear | None:
         """Λ(t), the linear terms of N whose coefficients depend on time, for methods that are exact in them.
 
-        None without such terms, or if their exponential is not known.
+        None without such terms, if their exponential is not known, or under a forcing that is white in time, whose
+        variance over a step is known of L alone.
         """
-        return varying_linear(self) if self._follows_its_text else None
+        return varying_linear(self) if self._follows_its_text and not kicking(self) else None
 
     @property
     def _follows_its_text(self) -> bool:

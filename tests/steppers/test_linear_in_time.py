@@ -98,3 +98,10 @@ def test_what_does_not_commute_or_is_explicit_stays_in_n(make_grid, lines, field
     assert equation.varying_linear is None
     state = advanced(equation, IFRK4(), {name: 0.1 + 0 * wave(equation.grid) for name in fields}, 0.5, 0.01)
     assert np.isfinite(equation.to_physical(state.field)["a"]).all()
+
+
+def test_under_white_noise_these_terms_stay_in_n(make_grid):
+    """The variance that a kick adds over a step is known of L alone."""
+    Decay, grid = sw.write("dt(q) = -exp(-t)*q", {"q": "scalar"}), make_grid((8,), devices=1)
+    assert Decay(grid).varying_linear is not None
+    assert Decay(grid, forcing=sw.forcing.WhiteNoise(0.1)).varying_linear is None
