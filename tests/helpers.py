@@ -33,6 +33,7 @@ OF_SMALL_GRIDS = {
     ("advection-diffusion", 1): ["equation={ name = 'advection-diffusion', diffusivity = 0.01 }"],
     ("boussinesq", 2): ["equation.rotation=0.0"],
     ("navier-stokes", 2): ["initial={ name = 'random-phase' }"],
+    ("coupled-gross-pitaevskii", 2): ["grid.dealias=none"],
     ("nonlinear-schroedinger", 2): ["grid.dealias=two-thirds"],
     ("oldroyd-b", 2): ["initial.velocity={ name = 'random-phase' }"],
     ("schroedinger-poisson", 2): ["initial={ name = 'gaussian' }"],

@@ -26,6 +26,8 @@ from solver.steppers.state import State
 def kept_start(config: Config) -> FromRun | None:
     """The initial field `run` from whose checkpoint the run takes its time, too; None for a run that starts at t = 0.
 
+    Passive scalars that the other run does not have start from their own fields.
+
     Raises:
         ConfigError: fields that continue from different times, or an end that is not later.
     """
@@ -33,13 +35,18 @@ def kept_start(config: Config) -> FromRun | None:
     if not starts:
         return None
     places = {(named.parameters["path"], named.parameters["step"]) for named in starts}
-    if len(starts) < len(config.initial) or len(places) > 1:
-        raise ConfigError("initial: keep_time: every field from one run and step is needed")
+    added = [name for name, named in config.initial.items() if not named.parameters.get("keep_time")]
+    if not config.scalars.keys() >= set(added) or len(places) > 1:
+        raise ConfigError("initial: keep_time: every field but new passive scalars from one run and step is needed")
     start: FromRun = starts[0].make()
     try:
-        t = start.checkpoint().t
+        source = start.checkpoint()
     except ValueError as error:
         raise ConfigError(f"initial.{error}") from None
+    known = read_manifest(source.path)["arrays"]
+    if both := [name for name in added if f"field/{name}" in known]:
+        raise ConfigError(f"initial.{both[0]}: the other run has {both[0]}, which continues; only a new scalar starts")
+    t = source.t
     if not config.time.end > t:
         raise ConfigError(f"time.end = {config.time.end:g}: the run continues from t = {t:g}; a later end is needed")
     return start

@@ -27,6 +27,7 @@ from solver.particles.particles import Particles
 from solver.spaces.field import MoreFields
 from solver.steppers.stepper import Stepper
 from solver.written import Text
+from solver.written.splitting import splitting
 
 C = TypeVar("C", bound=type)
 
@@ -204,7 +205,7 @@ def entry_of(name: str, cls: Any, source: Source | None = None) -> Entry:
         dealias="none" if issubclass(cls, SplitEquation) else "two-thirds",
         dimensions=tuple(getattr(cls, "dimensions", ())),
         ranks=tuple(getattr(cls, "ranks", ())),
-        classes=tuple(_place(base) for base in cls.__mro__ if issubclass(base, AnyEquation | Splittable)),
+        classes=_forms(cls),
         takes=_place(cls.takes) if issubclass(cls, Stepper) else "",
         source=source,
         fields_by=more.by if has_more else "",
@@ -223,6 +224,20 @@ def _formula(cls: Any) -> str:
     """The equations of a class that has them as text."""
     texts = cls.texts(max(cls.dimensions)) if issubclass(cls, Equation) else []
     return texts[-1].formula() if texts else ""
+
+
+def _forms(cls: type) -> tuple[str, ...]:
+    """Places of the equations that a class is one of, and of `Splittable` if a splitting may solve it."""
+    bases: list[type] = [base for base in cls.__mro__ if issubclass(base, AnyEquation)]
+    return tuple(map(_place, [*bases, *([Splittable] if bases and _may_be_split(cls) else [])]))
+
+
+def _may_be_split(cls: Any) -> bool:
+    """True if a splitting may solve an equation of a class, with some of its parameters."""
+    if cls.split_potential is not Equation.split_potential:
+        return True
+    dimensions = max(cls.dimensions)
+    return any(not splitting(text.plain, dimensions).reason for text in cls.texts(dimensions))
 
 
 def _declared(field: Any) -> Declared:

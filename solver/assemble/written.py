@@ -7,8 +7,10 @@ from typing import Any
 
 from solver.config import ConfigError, Declared, Entry, Source, WrittenEquation, nearest
 from solver.written import Text, WrittenError
+from solver.written.splitting import splitting
 
 BASES = ("solver.dynamics.equation.Equation", "solver.dynamics.any_equation.AnyEquation")
+SPLITTABLE = "solver.dynamics.splittable.Splittable"
 
 
 def written_entry(
@@ -51,6 +53,7 @@ def written_entry(
             unbounded=section.unbounded,
         )
         system = text.system
+        splits = not splitting(text.plain, max(system.dimensions)).reason
     except WrittenError as error:
         first, *shown = str(error).split("\n")
         is_missing = first.startswith("unknown name")
@@ -68,7 +71,7 @@ def written_entry(
         parameters={},
         fields={name: Declared(rank, text.units_of(name)) for name, rank in system.fields.items()},
         dimensions=system.dimensions,
-        classes=BASES,
+        classes=(*BASES, *([SPLITTABLE] if splits else [])),
         arguments_in="parameters",
         unknowns=tuple(name for name, _ in text.unknowns),
         source=source,

@@ -85,7 +85,8 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     grid = GridSection.read(_table(table, "grid"), "grid")
     started = _by_field(table.get("initial", {}), "initial", fields, needed=() if grid.walls else fields)
     started |= {name: ({"name": AT_WALLS}, f"initial.{name}") for name in fields if name not in started}
-    forced = _by_field(table.get("forcing", {}), "forcing", fields, needed=())
+    own = list(solved.entry.fields_with(solved.parameters, {}))
+    forced = _by_field(_of_own_field(table.get("forcing", {}), own, fields), "forcing", fields, needed=())
     walls = _walls(_table(table, "walls"), [*fields, *solved.entry.unknowns], grid)
     time = TimeSection.read(_table(table, "time"), "time")
     stepper = _find(schema, "stepper", time.stepper, "time.stepper")
@@ -165,8 +166,8 @@ def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Table and key of each field: `[section]` for an equation of one field, `[section.FIELD]` for several.
 
-    `[initial]` with the name `run` may also mean several fields, since another run holds all of them. Any other
-    name would start all of them from the same values.
+    `[initial]` with the name `run` may also mean several fields, since another run holds all of them but those with a
+    table of their own. Any other name would start all of them from the same values.
     """
     if len(fields) == 1:
         if isinstance(table, Mapping) and "name" not in table:
@@ -176,7 +177,9 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
     tables = ", ".join(f"[{section}.{name}]" for name in fields)
     if section == "initial" and isinstance(table, Mapping) and "name" in table and "name" not in fields:
         if table["name"] == ALL_FIELDS:
-            return {name: (table, section) for name in fields}
+            own = {name: one for name, one in table.items() if name in fields and isinstance(one, Mapping)}
+            others = {key: value for key, value in table.items() if key not in own}
+            return {n: (own[n], f"{section}.{n}") if n in own else (others, section) for n in fields}
         raise ConfigError(
             f"{section}.name = {table['name']!r}: the equation has several fields; tables {tables} are needed (only "
             f"{ALL_FIELDS!r} starts all of them)"
@@ -188,6 +191,12 @@ def _by_field(table: Any, section: str, fields: Sequence[str], needed: Sequence[
             raise ConfigError(f"{section}.{key}: unknown field{nearest(key, fields)}")
     chosen = [name for name in fields if name in table or name in needed]
     return {name: (table.get(name, {}), f"{section}.{name}") for name in chosen}
+
+
+def _of_own_field(table: Any, own: Sequence[str], fields: Sequence[str]) -> Any:
+    """`[forcing]` without a field's name: of the equation's one field, where passive scalars are fields, too."""
+    is_named = isinstance(table, Mapping) and isinstance(table.get("name"), str)
+    return {own[0]: table} if is_named and len(own) == 1 and len(fields) > 1 else table
 
 
 def _scalars(table: Mapping[str, Any]) -> dict[str, ScalarSection]:

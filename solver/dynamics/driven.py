@@ -62,6 +62,11 @@ class Driven(eqx.Module):
         """The equation's L and the linear parts of its companions, for methods that are exact in both."""
         return WithNumbers(self.equation.linear(), 0.0, tuple(self.equation.fields), self._linear_parts())
 
+    def varying_linear(self) -> InTime | None:
+        """Λ(t), the linear terms of N that depend on time, for methods that are exact in them; None without any."""
+        varying = self.equation.varying_linear
+        return None if varying is None else InTime(varying, tuple(self.equation.fields))
+
     def without_linear_parts(self, change: Fields, fields: Fields) -> Fields:
         """N as those methods take it: without the linear parts of companions, which `nonlinear` includes.
 
@@ -228,6 +233,27 @@ class Driven(eqx.Module):
             key = jax.random.fold_in(jax.random.fold_in(self.key, SHIFT_KEY), self.step)
             shift = shift + uniform(key, shift.shape, shift.dtype)
         return eqx.tree_at(lambda equation: equation.shift, self.equation, shift, is_leaf=lambda leaf: leaf is None)
+
+
+class InTime:
+    """Λ(t) on fields, and 0 on entries that are not fields.
+
+    Args:
+        varying: Λ(t) of the equation.
+        names: names of the fields.
+    """
+
+    def __init__(self, varying: Any, names: tuple[str, ...]) -> None:
+        self.varying, self.names = varying, names
+
+    def taken_from(self, change: Fields, fields: Fields, t: ArrayLike) -> Fields:
+        """N without Λ(t) of these fields."""
+        own = self.varying.at(t).apply({name: fields[name] for name in self.names})
+        return {name: n - own[name] if name in own else n for name, n in change.items()}
+
+    def exp(self, t: ArrayLike, dt: ArrayLike) -> LinearOperator:
+        """exp ∫Λ dt from t to t + dt."""
+        return WithNumbers(self.varying.exp(t, dt), 1.0, self.names)
 
 
 @Program

@@ -1,8 +1,8 @@
 """The dynamics of an equation, in the two forms that steppers take.
 
 `Equation` is u_t = L u + N(u, t), held as coefficients: integrating-factor, exponential and implicit steppers take it.
-`SplitEquation` is i ψ_t = (T + V) ψ, held at the points. A splitting stepper takes it, and an `Equation` that is
-`Splittable`.
+`SplitEquation` is i ψ_t = (T + V) ψ, held at the points. A splitting stepper takes it, and an `Equation` of
+wavefunctions whose N is a potential times each.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ from solver.dynamics.driven import Driven
 from solver.dynamics.energy_budget import EnergyBudget
 from solver.dynamics.evaluation import without_missing
 from solver.dynamics.fields_report import report_of_fields
+from solver.dynamics.forcings import kicking
+from solver.dynamics.linear_in_time import VaryingLinear, varying_linear
 from solver.dynamics.passive_scalars import check_scalars, named_scalars
 from solver.dynamics.report import Report
 from solver.dynamics.report_between_walls import ReportBetweenWalls
 from solver.dynamics.spaces_between_walls import checked_walls, modes_between_walls, space_between_walls
-from solver.dynamics.splittable import Splittable
+from solver.dynamics.splittable import Splittable, potential_of_text, why_not_alone, why_text_is_not_split
 from solver.dynamics.start_changes import Shares, shares_removed
 from solver.dynamics.subgrid import check_closure, report_with_closure, with_rate
 from solver.dynamics.text_checks import check_bodies, check_text
@@ -60,7 +62,7 @@ from solver.written.text import Text
 BY_HAND = ("linear", "nonlinear")  # what a class without a text gives
 
 
-class Equation(AnyEquation):
+class Equation(Splittable, AnyEquation):
     """u_t = L u + N(u, t) on coefficients. Subclass this for an equation of your own.
 
     A subclass gives a `text` (`sw.Text`), from which all else is derived, or `fields`, `linear` and `nonlinear`, and
@@ -190,6 +192,20 @@ class Equation(AnyEquation):
         """
         return self.dynamics.nonlinear(fields, t)
 
+    @property
+    def varying_linear(self) -> VaryingLinear | None:
+        """Λ(t), the linear terms of N whose coefficients depend on time, for methods that are exact in them.
+
+        None without such terms, if their exponential is not known, or under a forcing that is white in time, whose
+        variance over a step is known of L alone.
+        """
+        return varying_linear(self) if self._follows_its_text and not kicking(self) else None
+
+    @property
+    def _follows_its_text(self) -> bool:
+        own = type(self)
+        return own.text is not None and all(getattr(own, name) is getattr(Equation, name) for name in BY_HAND)
+
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.
 
@@ -233,6 +249,21 @@ class Equation(AnyEquation):
             if both is not None:
                 return both
         return self.nonlinear(fields, t), self.rate(fields)
+
+    def split_potential(self, psi: Array, t: ArrayLike = 0.0) -> Array:
+        """V of i ψ_t = (T + V) ψ, T from `linear`, for splitting steppers; by default derived from the text.
+
+        Raises:
+            ValueError: the text has no potential.
+        """
+        return potential_of_text(self, psi, t)
+
+    @property
+    def why_not_split(self) -> str:
+        own = type(self)
+        if own.split_potential is not Equation.split_potential:
+            return why_not_alone(self)
+        return why_text_is_not_split(self) if self._follows_its_text else "its class gives no method split_potential"
 
     # ---- its text -------------------------------------------------------------------------------------------
 
@@ -428,7 +459,7 @@ class Equation(AnyEquation):
 
 
 class SplitEquation(Splittable, AnyEquation):
-    """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; one field, `wavefunction`.
+    """i ψ_t = (T + V) ψ with T diagonal in k and V diagonal in x, held at the points; by default of one `wavefunction`.
 
     Every mode is kept: truncation would lose mass.
 
@@ -444,7 +475,11 @@ class SplitEquation(Splittable, AnyEquation):
 
     @abstractmethod
     def drift(self, psi: Array, dt: ArrayLike) -> Array:
-        """exp(−i T dt) ψ."""
+        """exp(−i T dt) ψ of the wavefunctions, stacked as in `split_potential`."""
+
+    @property
+    def why_not_split(self) -> str:
+        return ""
 
     def field_storage(self) -> dict[str, Storage]:
         return dict.fromkeys(self.fields, Storage("points"))

@@ -69,6 +69,10 @@ class GridModes(SymbolModes):
         super().__init__(numbers)
         self.space, self.slopes, self.functions = space, space.slopes(), functions
 
+    def with_numbers(self, further: Mapping[str, Any]) -> GridModes:
+        """The same modes with further numbers by name."""
+        return GridModes(self.space, {**self.numbers, **further}, self.functions) if further else self
+
     def own(self, label: Label) -> SymbolValue:
         return SymbolValue(OwnSymbol(label, self.functions[label.function]).on(self.space.fourier))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
+from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,20 +50,25 @@ class TextDynamics:
         """L on this grid."""
         return self.operator(self.on_grid.derived.linear)
 
-    def operator(self, linear: Linear) -> LinearOperator:
-        """A linear operator on this grid; one for each kind of spaces."""
+    def operator(self, linear: Linear, numbers: Mapping[str, Any] = MappingProxyType({})) -> LinearOperator:
+        """A linear operator on this grid; one for each kind of spaces.
+
+        Args:
+            linear: operator of the text.
+            numbers: numbers in it that are no parameters, by name.
+        """
         kinds = [tuple(names) for _, names in self.on_grid.kinds if names]
         if len(kinds) == 1:
-            return self._operator_on(tuple(self.equation.fields), linear)
+            return self._operator_on(tuple(self.equation.fields), linear, numbers)
         scalars = self.on_grid.derived.reduced.scalars
         parts = [{pair: s for pair, s in linear.between(scalars).items() if named(pair[0]) in names} for names in kinds]
         coupled = ["nothing" if all(row == column for row, column in part) else "components" for part in parts]
         own = (Linear(*pair) for pair in zip(parts, coupled, strict=True))
-        return Separate(tuple(self._operator_on(*pair) for pair in zip(kinds, own, strict=True)))
+        return Separate(tuple(self._operator_on(*pair, numbers) for pair in zip(kinds, own, strict=True)))
 
-    def _operator_on(self, names: tuple[str, ...], linear: Linear) -> LinearOperator:
+    def _operator_on(self, names: tuple[str, ...], linear: Linear, numbers: Mapping[str, Any]) -> LinearOperator:
         """A linear operator on fields of one kind."""
-        modes = self.on_grid.modes(0.0, self.on_grid.kind_by_name[names[0]])
+        modes = self.on_grid.modes(0.0, self.on_grid.kind_by_name[names[0]]).with_numbers(numbers)
         shape = modes.space.modes.spectral_shape
         if linear.couples == "nothing":
             return Diagonal({name: self._diagonal(name, linear, modes) for name in names})

@@ -65,7 +65,9 @@ class CoupledGrossPitaevskii(Equation):
     inverse and 2 forward complex transforms per right-hand side. Products are cubic: `dealias = "one-half"` leaves no
     aliasing. A uniform mixture of two repulsive condensates separates where g_12² > g_11 g_22: waves with ω² < 0 of the
     matrix ε_i² δ_ij + 2ε_i ρ_i g_ij, ε_i = ½α_i k². With g_11 = g_22 = g_12 < 0 and α_1 = α_2 it is Manakov's equation,
-    whose solitons are solitons of one condensate times a constant vector of length one. There is no trap.
+    whose solitons are solitons of one condensate times a constant vector of length one. There is no trap. `strang` and
+    `yoshida4` solve it with dealias `none`, keep each ⟨|ψ_i|²⟩ to round-off, and cost one exchange each way for each
+    Strang step.
 
     CFL 1 is a step in which the interaction turns a phase by half a turn, or less.
 

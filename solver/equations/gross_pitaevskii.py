@@ -75,7 +75,7 @@ class GrossPitaevskii(SchroedingerEquation):
         own = {"self_focusing": -self.coupling, "chemical_potential": self.chemical_potential}
         return replace(super().reported(report), **own)
 
-    def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
+    def split_potential(self, psi: Complex[Array, "1 ..."], t: ArrayLike = 0.0) -> Float[Array, "1 ..."]:
         """Trap, interaction and −μ at the points. No communication."""
         return self._trap() + self.coupling * density(psi) - self.chemical_potential
 

@@ -13,8 +13,7 @@ from jaxtyping import Array
 from solver.dynamics.checks import need
 from solver.dynamics.equation import Equation
 from solver.dynamics.report import Report
-from solver.dynamics.splittable import Splittable
-from solver.equations.schroedinger import SNAPSHOT_UNITS, density, psi_and_density
+from solver.equations.schroedinger import SNAPSHOT_UNITS, psi_and_density
 from solver.spaces.field import Field
 from solver.written import Text
 
@@ -44,7 +43,7 @@ def _text(dimensions: int, is_damped: bool) -> Text:
     )
 
 
-class NonlinearSchroedinger(Splittable, Equation):
+class NonlinearSchroedinger(Equation):
     """The nonlinear Schrödinger equation, on a periodic box: envelopes of waves in optics, plasmas and deep water.
 
     Dispersion and damping are the linear part; the rest costs 1 inverse and 1 forward complex transform per right-hand
@@ -94,20 +93,6 @@ class NonlinearSchroedinger(Splittable, Equation):
             hbar_over_mass=self.hbar_over_mass,
             self_focusing=self.coupling,
         )
-
-    def potential(self, psi: Array) -> Array:
-        """−g|ψ|² at the points. No communication."""
-        return -self.coupling * density(psi)
-
-    @property
-    def why_not_split(self) -> str:
-        """Reason why a splitting would not keep the mass, or would leave out what acts on the wave."""
-        if self.grid.dealias != "none":
-            return f"dealias {self.grid.dealias!r} would lose mass; dealias 'none' is needed"
-        if self.damping is not None:
-            return "damping changes the mass; an equation without it is needed"
-        acting = [name for name in ("forcing", "bodies", "particles", "companions") if getattr(self, name)]
-        return f"{acting[0]} would not act; an equation without is needed" if acting else ""
 
     def _virial(self, columns: dict[str, Array]) -> dict[str, tuple[float, Array]]:
         """Terms of the virial relation 2K + d E_int = 0, for an attractive interaction."""

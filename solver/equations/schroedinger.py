@@ -21,7 +21,7 @@ from solver.operators import Fields
 
 
 class SchroedingerEquation(SplitEquation):
-    """i ψ_t = −½(ħ/m)∇²ψ + V ψ: a subclass gives `potential` and its series; energies are per unit of mass."""
+    """i ψ_t = −½(ħ/m)∇²ψ + V ψ: a subclass gives `split_potential` and its series; energies are per unit of mass."""
 
     hbar_over_mass: ArrayLike = eqx.field(default=1.0, kw_only=True)
 
@@ -43,7 +43,7 @@ class SchroedingerEquation(SplitEquation):
         """Largest phase turned per unit time, by kinetic energy or potential, over π: CFL 1 is half a turn."""
         k2 = sum(float(np.max(k * k)) for k in self.grid.wavenumbers())
         kinetic = 0.5 * self.hbar_over_mass * k2
-        return jnp.maximum(kinetic, max_over_points(jnp.abs(self.potential(fields["wavefunction"])))) / jnp.pi
+        return jnp.maximum(kinetic, max_over_points(jnp.abs(self.split_potential(fields["wavefunction"])))) / jnp.pi
 
     def reported(self, report: Report) -> Report:
         return replace(

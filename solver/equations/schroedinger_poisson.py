@@ -55,7 +55,7 @@ class SchroedingerPoisson(SchroedingerEquation):
     def reported(self, report: Report) -> Report:
         return replace(super().reported(report), self_gravity=self.coupling)
 
-    def potential(self, psi: Complex[Array, "1 ..."]) -> Float[Array, "1 ..."]:
+    def split_potential(self, psi: Complex[Array, "1 ..."], t: ArrayLike = 0.0) -> Float[Array, "1 ..."]:
         """(m/ħ)Φ at the points, zero on average. One real transform each way."""
         density_hat = self._of_density.forward(density(psi))
         strength = self.coupling / self.hbar_over_mass
@@ -100,4 +100,4 @@ class SchroedingerPoisson(SchroedingerEquation):
 
     def _energies_of(self, psi: Array) -> tuple[Array, Array]:
         """½(ħ/m)²⟨|∇ψ|²⟩ and ½⟨Φ|ψ|²⟩."""
-        return self._kinetic_energy(psi), 0.5 * self.hbar_over_mass * jnp.mean(self.potential(psi) * density(psi))
+        return self._kinetic_energy(psi), 0.5 * self.hbar_over_mass * jnp.mean(self.split_potential(psi) * density(psi))

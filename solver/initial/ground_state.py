@@ -14,7 +14,6 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.dynamics.checks import need
-from solver.dynamics.splittable import Splittable
 from solver.grid import Grid, sample
 from solver.initial.initial import Initial, as_tuples, per_axis
 from solver.initial.wavefunctions import galilean_phase, rounding_note
@@ -98,10 +97,10 @@ class GroundState(Initial):
         Raises:
             ValueError: the equation has no potential.
         """
-        if not isinstance(equation, Splittable):
+        if len(equation.fields) > 1 or equation.report.hbar_over_mass is None:
             raise ValueError(
-                f"ground-state in {equation.name}: a Schrödinger equation i ψ_t = (T + V)ψ is needed, such as "
-                "gross-pitaevskii"
+                f"ground-state in {equation.name}: a Schrödinger equation i ψ_t = (T + V)ψ of one wavefunction is "
+                "needed, such as gross-pitaevskii"
             )
         return eqx.tree_at(lambda start: start.equation, self, equation, is_leaf=lambda leaf: leaf is None)
 
@@ -207,7 +206,7 @@ def _relax(equation: Any, psi: Array, number: ArrayLike, tolerance: ArrayLike, m
 
 def _step(equation: Any, now: _Search, density: Array, tolerance: ArrayLike) -> _Search:
     """A step along a conjugate direction, to the lowest energy of its second-order expansion; none from a solution."""
-    kinetic, potential = equation.transform, equation.potential
+    kinetic, potential = equation.transform, equation.split_potential
     energies = 0.5 * equation.hbar_over_mass * equation.grid.k_squared()
     of_modes = lambda factors, psi: kinetic.inverse(factors * kinetic.forward(psi))  # noqa: E731
     moving, at = of_modes(energies, now.psi), potential(now.psi)

@@ -59,8 +59,15 @@ def velocity_of(equation: Any, name: str | None, shapes: Mapping[str, Any]) -> s
     """Name of the vector that carries particles. Touches no device.
 
     Raises:
-        ValueError: the equation has no such vector, or none at all; or its flow depends on the place.
+        ValueError: the equation has no such vector, or none at all; its flow depends on the place; or a field has the
+            name of another quantity at particles.
     """
+    for taken in (GRADIENT, ACCELERATION):
+        if taken in equation.fields:
+            raise ValueError(
+                f"particles in {equation.name} with a field {taken!r}: another name of the field is needed, since at "
+                f"particles {taken} is the velocity's"
+            )
     vectors: list[str] = []  # in their order, which JAX does not keep
     jax.eval_shape(lambda fields: vectors.extend(_flows_of(equation, fields)), shapes)
     if not vectors:

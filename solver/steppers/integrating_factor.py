@@ -4,6 +4,9 @@ With v = exp(−L t) û the equation is v_t = exp(−L t) N. Every stage is carr
 stage needs exp(L (c_{i+1} − c_i) dt) alone. Exact where N = 0, for any L. Good where L is not stiff against N
 (viscosity); for stiff, forced balances take an exponential method, whose error does not grow with L.
 
+Linear terms Λ(t) that depend on time are in N. Where they are diagonal, as L is, they are taken out of N, and exp ∫Λ dt
+from stage to stage is worked out in each step.
+
 Source of the idea: Canuto, Hussaini, Quarteroni & Zang, Spectral Methods (2007), appendix D.
 """
 
@@ -17,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from solver.dynamics.driven import Driven
+from solver.dynamics.driven import Driven, InTime
 from solver.operators import Fields, LinearOperator
 from solver.steppers.stepper import Prepared, Stepper, axpy, fractions, scaled
 
@@ -46,10 +49,45 @@ class _IntegratingFactor(Stepper):
         factors = {str(gap): linear.exp(_fraction_of(dt, gap)) for gap in sorted(set(self.gaps())) if gap}
         return Prepared(jnp.asarray(dt, equation.grid.dtype), factors, equation.prepare_kicks(dt))
 
-    def _moved(self, i: int, factors: Factors, fields: Fields) -> Fields:
+    def _of_step(self, equation: Driven, factors: Factors, t: ArrayLike, dt: ArrayLike) -> _Frames:
+        """The frames of the stages of one step."""
+        varying, gaps = equation.varying_linear(), self.gaps()
+        later = [
+            varying.exp(_later(t, dt, c), _fraction_of(dt, gap)) if varying is not None and gap else None
+            for c, gap in zip(self.nodes, gaps, strict=True)
+        ]
+        return _Frames(equation, [factors[str(gap)] if gap else None for gap in gaps], later, varying)
+
+
+class _Frames:
+    """The frame of each stage, in which the linear part does nothing.
+
+    Args:
+        equation: equation during the step.
+        constant: exp(L dt) from each stage to the next; None where both are at one time.
+        later: exp ∫Λ dt likewise; None without a Λ, too.
+        varying: Λ; None without one.
+    """
+
+    def __init__(
+        self,
+        equation: Driven,
+        constant: Sequence[LinearOperator | None],
+        later: Sequence[LinearOperator | None],
+        varying: InTime | None,
+    ) -> None:
+        self.equation, self.constant, self.later, self.varying = equation, constant, later, varying
+
+    def nonlinear(self, fields: Fields, t: ArrayLike, i: int) -> Fields:
+        """N of stage i without Λ."""
+        n = self.equation.nonlinear(fields, t, i) if i else self.equation.first_nonlinear()
+        return n if self.varying is None else self.varying.taken_from(n, fields, t)
+
+    def moved(self, i: int, fields: Fields) -> Fields:
         """Fields carried from the frame of stage i to the frame of the next stage."""
-        gap = self.gaps()[i]
-        return factors[str(gap)].apply(fields) if gap else fields
+        for factor in (self.constant[i], self.later[i]):
+            fields = fields if factor is None else factor.apply(fields)
+        return fields
 
 
 class _ChainRK(_IntegratingFactor):
@@ -66,40 +104,35 @@ class _ChainRK(_IntegratingFactor):
     def advance(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
-        total, _ = self._combined(equation, fields, t, dt, coefficients.of(dt), ())
+        total, _ = self._combined(self._of_step(equation, coefficients.of(dt), t, dt), fields, t, dt, ())
         return total, history
 
     def advance_with_error(
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
         differences = [b - e for b, e in zip(self.weights, self.embedded, strict=True)]
-        total, error = self._combined(equation, fields, t, dt, coefficients.of(dt), differences)
+        frames = self._of_step(equation, coefficients.of(dt), t, dt)
+        total, error = self._combined(frames, fields, t, dt, differences)
         return total, history, error
 
     def _combined(
-        self,
-        equation: Driven,
-        fields: Fields,
-        t: ArrayLike,
-        dt: ArrayLike,
-        coefficients: Factors,
-        other: Sequence[Fraction],
+        self, frames: _Frames, fields: Fields, t: ArrayLike, dt: ArrayLike, other: Sequence[Fraction]
     ) -> tuple[Fields, Fields]:
         """u + dt Σ b_i N_i and dt Σ other_i N_i, if there are others, both in the frame of the end of the step."""
         base = stage = total = fields
         error = {name: jnp.zeros_like(field) for name, field in fields.items()} if other else {}
         last = len(self.nodes) - 1
         for i, (c, b) in enumerate(zip(self.nodes, self.weights, strict=True)):
-            n = equation.nonlinear(stage, _later(t, dt, c), i) if i else equation.first_nonlinear()
+            n = frames.nonlinear(stage, _later(t, dt, c), i)
             total = axpy(scaled(dt, b), n, total) if b else total
             error = axpy(scaled(dt, other[i]), n, error) if other and other[i] else error
             if i < last:
-                stage = self._moved(i, coefficients, axpy(scaled(dt, self.nodes[i + 1]), n, base))
-                base = self._moved(i, coefficients, base)
-            total = self._moved(i, coefficients, total)
+                stage = frames.moved(i, axpy(scaled(dt, self.nodes[i + 1]), n, base))
+                base = frames.moved(i, base)
+            total = frames.moved(i, total)
             if i < last:  # what follows the last stage may be fused with it
                 base, total = jax.lax.optimization_barrier((base, total))
-            error = self._moved(i, coefficients, error) if other else error
+            error = frames.moved(i, error) if other else error
         return total, error
 
 
@@ -117,12 +150,12 @@ class _LowStorageRK(_IntegratingFactor):
         self, equation: Driven, fields: Fields, history: tuple[()], t: ArrayLike, dt: ArrayLike, coefficients: Prepared
     ) -> Any:
         q: Fields = {}
-        factors = coefficients.of(dt)
+        frames = self._of_step(equation, coefficients.of(dt), t, dt)
         for i, (c, a, b) in enumerate(zip(self.nodes, self.keep, self.add, strict=True)):
-            n = equation.nonlinear(fields, _later(t, dt, c), i) if i else equation.first_nonlinear()
+            n = frames.nonlinear(fields, _later(t, dt, c), i)
             q = {name: dt * n[name] + (float(a) * q[name] if a else 0) for name in fields}
-            fields = self._moved(i, factors, axpy(float(b), q, fields))
-            q = self._moved(i, factors, q) if i + 1 < len(self.nodes) else q
+            fields = frames.moved(i, axpy(float(b), q, fields))
+            q = frames.moved(i, q) if i + 1 < len(self.nodes) else q
         return fields, history
 
 

@@ -26,6 +26,7 @@ from solver.written.tree import (
 )
 
 Row = TypeVar("Row")
+IN_TIME = "its coefficient depends on time"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,12 @@ def _taken_apart(node: Node, fields: Collection[str]) -> tuple[Node, Node]:
         multiplied_out = _multiplied_out(part, fields)
         if multiplied_out is not None:
             return taken_apart(multiplied_out, fields, take)
-        return None if isinstance(part, Sum | Negative) or not holds_time(part) else (ZERO, part)
+        return None if isinstance(part, Sum) or not holds_time(part) or _is_below(part) else (ZERO, part)
+
+    def _is_below(part: Node) -> bool:
+        """True if the time is inside the outermost operator alone."""
+        layer = outermost(part, fields)
+        return layer is not None and not holds_time(layer.symbol)
 
     return taken_apart(node, fields, take)
 
@@ -204,5 +210,5 @@ def _reason(term: Node, fields: Collection[str]) -> str:
     if holds_place(term):
         return "its coefficient depends on the place"
     if holds_time(term):
-        return "its coefficient depends on time"
+        return IN_TIME
     return "it does not act on each mode by itself"

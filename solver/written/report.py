@@ -10,7 +10,8 @@ from solver.written.degrees import degree
 from solver.written.derivation import PLANNED, Derivation
 from solver.written.elimination import Reduced, replaced
 from solver.written.formula import unicode
-from solver.written.linear import linear_part
+from solver.written.in_time import linear_in_time
+from solver.written.linear import IN_TIME, linear_part
 from solver.written.parse import read_line
 from solver.written.plan import Plan
 from solver.written.rates import Unseen
@@ -18,6 +19,7 @@ from solver.written.system import insert
 from solver.written.text import AS_WRITTEN, Text
 from solver.written.tree import Line, Negative, Node, Sum
 
+EXACT = f"{IN_TIME}; exact with ifrk2, ifrk3, ifrk4, lsrk3 and splittings, explicit with others"
 COUPLED = {
     "nothing": "a number for each mode",
     "fields": "a matrix of the fields for each mode",
@@ -73,13 +75,15 @@ def _plan(plan: Plan[Row], written: Plan[Row], printed: Callable[[Node], str]) -
 def _terms(text: Text, reduced: Reduced) -> tuple[list[str], list[tuple[str, str]]]:
     """The terms that L holds, and the other terms of degree one, each with the reason."""
     system, inside, outside = text.system, [], []
+    exact = {IN_TIME: EXACT} if linear_in_time(text.plain, reduced.dimensions) else {}
     fields = set(reduced.system.fields)
     for line in (read_line(written, text.words) for written in text.write):
         for term in _of_line(line):
             components = written_out(insert(term, system.definitions), system.kinds, reduced.dimensions).entries
             part = linear_part({index: replaced(node, reduced.diagnosed) for index, node in components.items()}, fields)
             if part.left_out:
-                outside.append((unicode(text.shown(term)), part.left_out[0][1]))
+                reason = part.left_out[0][1]
+                outside.append((unicode(text.shown(term)), exact.get(reason, reason)))
             elif part.symbols:
                 in_part = any(degree(node, fields) for node in part.rest.values())
                 inside.append(("the linear part of " if in_part else "") + unicode(text.shown(term)))

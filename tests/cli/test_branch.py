@@ -195,3 +195,25 @@ def test_a_branch_of_a_run_without_a_healthy_checkpoint_needs_a_step(accelerated
     assert main(["resume", "accelerated", "--branch", "new", "time.step=0.01"]) == 2
     assert "no checkpoint is healthy; choose one by --from-step" in capsys.readouterr().err
     assert not (accelerated / "new").exists()
+
+
+@pytest.mark.slow
+def test_a_branch_may_add_a_passive_scalar_with_a_start_of_its_own(first, capsys):
+    """The flow continues, under its forcing; the dye, whose mean is kept, starts at the time of the checkpoint."""
+    dye = ["scalars.dye={ diffusivity = 0.1 }", "initial.dye={ name = 'uniform', value = 2.5 }"]
+    assert main(["resume", "first", "--branch", "dyed", "time.end=0.2", *dye]) == 0
+    before, dyed = (read_series(first / name / "series.csv") for name in ("first", "dyed"))
+    np.testing.assert_allclose(dyed["t"], [0.1, 0.15, 0.2], rtol=1e-14)
+    assert dyed["energy"][0] == pytest.approx(before["energy"][-1], rel=1e-12)
+    np.testing.assert_allclose(dyed["dye_mean"], 2.5, rtol=1e-14)
+    for words, message in (
+        (["--branch", "more", *dye, "initial.velocity={ name = 'random-phase' }"], "a branch starts where first stood"),
+        (["--branch", "more", dye[0]], "has no field dye"),
+        (["--branch", "more", "scalars.p={}", "initial.p={ name = 'uniform' }", "initial.path=x"], "a branch starts"),
+    ):
+        code, error = said(capsys, "resume", "first", *words, "time.end=1")
+        assert code == 2
+        assert message in error
+    code, error = said(capsys, "resume", "dyed", "--branch", "again", "time.end=1", *dye)
+    assert code == 2
+    assert "initial.dye: the other run has dye, which continues; only a new scalar starts" in error

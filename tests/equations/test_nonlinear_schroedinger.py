@@ -71,7 +71,7 @@ def test_damping_takes_the_mass_at_its_rate_and_the_budget_knows(make_grid):
 @pytest.mark.parametrize(
     ("dealias", "given", "message"),
     [
-        ("none", {"damping": 0.1}, "damping changes the mass"),
+        ("none", {"damping": 0.1}, "its linear part changes .ψ."),
         ("two-thirds", {}, "dealias 'two-thirds' would lose mass; dealias 'none' is needed"),
         ("none", {"forcing": sw.forcing.WhiteNoise(0.1)}, "forcing would not act"),
     ],

@@ -70,7 +70,7 @@ def test_mass_is_kept_over_a_thousand_steps_and_energy_drifts_little(make_grid):
 def test_the_potential_solves_poisson_s_equation(make_grid):
     grid, equation = make(make_grid, (24, 16, 20), coupling=2.5)
     psi = initial.Gaussian(width=2.0)(grid)
-    potential = equation.potential(psi)
+    potential = equation.split_potential(psi)
     to_real = sw.fft.Transform(grid.as_real)
     laplacian = to_real.inverse(-grid.as_real.k_squared() * to_real.forward(potential))
     density = jnp.abs(psi) ** 2

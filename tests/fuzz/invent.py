@@ -25,6 +25,7 @@ TWO_D = {
     "multi-layer-quasi-geostrophic", "active-nematic", "shallow-water",
 }  # fmt: skip
 FLOWS = {"navier-stokes", "boussinesq", "mhd", "oldroyd-b", "fene-p"}  # in two and three dimensions
+WAVES = {"nonlinear-schroedinger", "coupled-gross-pitaevskii"}  # texts that splittings take, undamped and unforced
 SIDES = {1: (8, 40), 2: (6, 18), 3: (5, 10)}
 # whose products the library forms otherwise than their text says: the same where no product is aliased
 OTHER_FORMS = {
@@ -324,7 +325,6 @@ def terms_of(rank: str, name: str, names: dict[str, str], dimensions: int) -> An
 @st.composite
 def times(draw: Any, section: dict[str, Any], stepper: str, *, is_random: bool) -> dict[str, Any]:
     """`[time]`: steps of one size, or chosen by a CFL number or a tolerance, a CFL number alone under random forces."""
-    stepper = draw(st.sampled_from(sorted(STEPS))) if section["name"] in SPLIT else stepper
     count = draw(st.integers(2, 6))
     step = draw(st.sampled_from([0.01, 0.003, 0.02]))
     time = {"stepper": stepper, "end": round(count * step, 9)}
@@ -351,15 +351,18 @@ def run_files(draw: Any, turn: Turn) -> dict[str, Any]:
     rule = draw(st.sampled_from(EXACT)) if holds_places and turn.rule.startswith("phase") else turn.rule
     scalars = draw(scalars_of(section, dimensions))
     fields |= dict.fromkeys(scalars, "scalar")
-    grid = draw(grids(dimensions, section["name"], draw(st.sampled_from(EXACT)) if scalars else rule))
+    splits = section["name"] in WAVES and "damping" not in section and draw(st.booleans())
+    rule = "none" if splits else draw(st.sampled_from(EXACT)) if scalars else rule
+    grid = draw(grids(dimensions, section["name"], rule))
     if turn.forcing == "abc":
         grid["lengths"] = "2 pi"
     if section.get("topography"):  # which the grid is to resolve
         for axis, length in zip("xy", sides(grid), strict=True):
             section["topography"] = section["topography"].replace(f"{axis}/9", f"{axis}/{length!r}")
-    forced = draw(forcings(fields, grid, turn.forcing))
+    forced = {} if splits else draw(forcings(fields, grid, turn.forcing))
     names = {force["name"] for force in forced.values()}
     stepper = draw(st.sampled_from(EXACT_IN_L)) if "white-noise" in names else turn.stepper
+    stepper = draw(st.sampled_from(sorted(STEPS))) if splits or section["name"] in SPLIT else stepper
     table = {
         "grid": grid,
         "equation": section,

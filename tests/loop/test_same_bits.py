@@ -22,7 +22,7 @@ PAIRS = {
     "etdrk5s4": "vorticity", "ifrk2": "boussinesq", "ifrk3": "complex-ginzburg-landau", "ifrk4": "vorticity",
     "imexrk2": "zakharov", "imexrk3": "burgers", "krogstad4": "burgers", "lsrk3": "navier-stokes",
     "sbdf2": "complex-ginzburg-landau", "sbdf3": "navier-stokes", "strang": "gross-pitaevskii",
-    "yoshida4": "schroedinger-poisson",
+    "yoshida4": "coupled-gross-pitaevskii",
 }  # fmt: skip
 
 

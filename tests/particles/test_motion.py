@@ -77,6 +77,15 @@ def test_a_flow_that_depends_on_the_place_is_refused(make_grid):
         dataclasses.replace(cells, particles=dust)
 
 
+@pytest.mark.parametrize("taken", ["gradient", "acceleration"])
+def test_a_scalar_with_the_name_of_a_quantity_at_particles_is_refused(make_grid, taken):
+    scalars = {taken: sw.PassiveScalar()}
+    with pytest.raises(ValueError, match=f"navier-stokes with a field '{taken}': another name of the field is needed"):
+        sw.equations.NavierStokes(
+            make_grid((8, 8), devices=1), 0.1, scalars=scalars, particles={"a": sw.particles.Tracers(3)}
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.every_case
 @pytest.mark.parametrize(

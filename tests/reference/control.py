@@ -22,8 +22,7 @@ REACTIONS = {
     "nonlinear-schroedinger": "abs(coupling)*abs(wavefunction)**2/pi", "zakharov": "abs(density) + abs(envelope)**2",
     "coupled-gross-pitaevskii": "((abs(coupling_11) + abs(coupling_12))*abs(psi_1)**2"
                                 " + (abs(coupling_22) + abs(coupling_12))*abs(psi_2)**2)/pi",
-    "swift-hohenberg": "abs(growth) + abs(2*quadratic*u - 3*u**2)",
-}  # fmt: skip
+    "swift-hohenberg": "abs(growth) + abs(2*quadratic*u - 3*u**2)"}  # fmt: skip
 ERROR_ORDERS = {"ifrk2": 1, "ifrk3": 2, "ifrk4": 2, "imexrk3": 2}
 
 

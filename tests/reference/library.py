@@ -22,8 +22,7 @@ def entry(lines, fields, *, defaults=(), unknowns=(), define=(), energies=None, 
     return {
         "lines": [lines] if isinstance(lines, str) else lines, "fields": fields, "defaults": dict(defaults),
         "unknowns": dict(unknowns), "define": dict(define), "energies": energies, "series": dict(series),
-        "no_mean": no_mean,
-    }  # fmt: skip
+        "no_mean": no_mean}  # fmt: skip
 
 
 def scalar(line, *, name="u", **options):
@@ -171,8 +170,7 @@ TABLE = {
         ["dt(envelope) = 1j*lap(envelope) - 1j*density*envelope", "dt(density) = rate_of_density",
          "dt(rate_of_density) = lap(density) + lap(abs(envelope)**2)"],
         {"envelope": "wavefunction", "density": "scalar", "rate_of_density": "scalar"}, energies={},
-        no_mean=("rate_of_density",)),
-}  # fmt: skip
+        no_mean=("rate_of_density",))}  # fmt: skip
 TABLE["hasegawa-mima"]["lines"].append("lap(phi) - phi = q")
 TABLE["surface-quasi-geostrophic"]["lines"].append("fraclap(psi, 0.5) = buoyancy")
 
@@ -189,8 +187,7 @@ def navier_stokes(given, d):
     series |= {"subgrid_dissipation": "2*eddy*trace(strain@strain)", "eddy_viscosity": "eddy"} if closed else {}
     return entry(
         lines, {"velocity": "vector"}, unknowns={"p": "scalar"}, define=define, defaults={"drag": 0.0, **HYPER},
-        energies={"energy": "velocity@velocity/2"}, series=series,
-    )  # fmt: skip
+        energies={"energy": "velocity@velocity/2"}, series=series)  # fmt: skip
 
 
 def with_scalars(found, given, section, d):
@@ -231,8 +228,7 @@ def boussinesq(given, d):
          " + hyper(buoyancy, hyperdiffusivity, hyper_order) + penalise(buoyancy, diffusivity)"],
         {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
         defaults={"buoyancy_frequency": 0.0, "rotation": 0.0, **HYPER_TWO},
-        series={"kinetic_energy": "velocity@velocity/2", "enstrophy": "square(grad(velocity))/2"},
-    )  # fmt: skip
+        series={"kinetic_energy": "velocity@velocity/2", "enstrophy": "square(grad(velocity))/2"})  # fmt: skip
 
 
 def rayleigh_benard(given, d):
@@ -250,8 +246,7 @@ def rayleigh_benard(given, d):
         energies={"kinetic_energy": "velocity@velocity/2", "thermal_energy": "temperature*temperature/2"},
         series={"heat_flux": "velocity.up*temperature", "nusselt_flux": f"velocity.up*temperature/kappa - {slope}",
                 "nusselt_dissipation": "grad(temperature)@grad(temperature)", "nusselt_bottom": f"-bottom({slope})",
-                "nusselt_top": f"-top({slope})", "reynolds": "sqrt(2*kinetic_energy)/nu"},
-    )  # fmt: skip
+                "nusselt_top": f"-top({slope})", "reynolds": "sqrt(2*kinetic_energy)/nu"})  # fmt: skip
 
 
 def magnetic(given, d, hall=False):
@@ -260,8 +255,7 @@ def magnetic(given, d, hall=False):
     induced = "cross(velocity - ion_inertial_length*curl(magnetic_field), mean_field + magnetic_field)"
     stretch = (
         f"curl({induced})" if hall
-        else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)"
-    )  # fmt: skip
+        else "(magnetic_field + mean_field)@grad(velocity) - velocity@grad(magnetic_field)")  # fmt: skip
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
          " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order) + penalise(velocity)",
@@ -271,8 +265,7 @@ def magnetic(given, d, hall=False):
         {"velocity": "vector", "magnetic_field": "vector"}, unknowns={"p": "scalar"}, energies={},
         defaults={"mean_field": mean, "hyperviscosity": 0.0, "hyperresistivity": 0.0, "hyper_order": 2},
         series={"kinetic_energy": "velocity@velocity/2", "magnetic_energy": "magnetic_field@magnetic_field/2",
-                "cross_helicity": "velocity@magnetic_field", **({} if "hyper" in str(given) else lost)},
-    )  # fmt: skip
+                "cross_helicity": "velocity@magnetic_field", **({} if "hyper" in str(given) else lost)})  # fmt: skip
 
 
 def fene_p(given, d):
@@ -291,8 +284,7 @@ def fene_p(given, d):
         defaults={"viscosity": 0.05, "polymer_viscosity": 0.05, "relaxation_time": 1.0, "longest": 10.0,
                   "stress_diffusivity": 0.0},
         series={"mean_extension": "trace(conformation)/longest**2", "dissipation": "viscosity*square(grad(velocity))",
-                "elastic_energy": f"polymer_viscosity/(2*relaxation_time)*(longest**2 - {d})*log(f)"},
-    )  # fmt: skip
+                "elastic_energy": f"polymer_viscosity/(2*relaxation_time)*(longest**2 - {d})*log(f)"})  # fmt: skip
 
 
 def multi_layers(given, d):
@@ -317,8 +309,7 @@ def multi_layers(given, d):
     return entry(
         lines, dict.fromkeys(names, "scalar"), unknowns={f"psi_of_{q}": "scalar" for q in names}, energies={},
         defaults={"beta": 0.0, "drag": 0.0, "viscosity": 0.0, **HYPER}, no_mean=tuple(names),
-        series={f"{q}_enstrophy": f"{q}**2/2" for q in names},
-    )  # fmt: skip
+        series={f"{q}_enstrophy": f"{q}**2/2" for q in names})  # fmt: skip
 
 
 def vorticity(given, d):
@@ -336,8 +327,7 @@ def vorticity(given, d):
         name="vorticity", unknowns={"psi": "scalar"}, define={"v": "perp(psi)"}, no_mean=("vorticity",),
         defaults={"viscosity": 0.0, "beta": 0.0, "drag": 0.0, **HYPER},
         energies={"energy": "-psi*vorticity/2", "enstrophy": "vorticity*vorticity/2"},
-        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"},
-    )  # fmt: skip
+        series={"palinstrophy": "grad(vorticity)@grad(vorticity)/2"})  # fmt: skip
 
 
 def advection_diffusion(given, d):
@@ -348,13 +338,6 @@ def advection_diffusion(given, d):
 
 
 BUILT = {
-    "navier-stokes": navier_stokes,
-    "boussinesq": boussinesq,
-    "rayleigh-benard": rayleigh_benard,
-    "mhd": magnetic,
-    "hall-mhd": lambda given, d: magnetic(given, d, hall=True),
-    "advection-diffusion": advection_diffusion,
-    "fene-p": fene_p,
-    "multi-layer-quasi-geostrophic": multi_layers,
-    "vorticity": vorticity,
-}
+    "navier-stokes": navier_stokes, "boussinesq": boussinesq, "rayleigh-benard": rayleigh_benard, "mhd": magnetic,
+    "hall-mhd": lambda given, d: magnetic(given, d, hall=True), "advection-diffusion": advection_diffusion,
+    "fene-p": fene_p, "multi-layer-quasi-geostrophic": multi_layers, "vorticity": vorticity}  # fmt: skip

@@ -145,8 +145,7 @@ class Record:
             "energy": u2 / 2, "rms_velocity": rms, "integral_scale": size, "turnover_time": size / rms,
             "taylor_scale": np.sqrt(isotropic * u2 / (d * g2)),
             "taylor_scale_of_dissipation": np.sqrt(isotropic * (d + 2) * u2 / np.sum(k * k * square)),
-            "gradient_skewness": np.mean(g**3) / g2**1.5, "gradient_flatness": np.mean(g**4) / g2**2,
-        }  # fmt: skip
+            "gradient_skewness": np.mean(g**3) / g2**1.5, "gradient_flatness": np.mean(g**4) / g2**2}  # fmt: skip
 
     def pdfs(self):
         values = {name: self.at_points(self.parts(name)[0]) for name in self.scalars}

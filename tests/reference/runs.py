@@ -17,7 +17,7 @@ from .layer import Layer
 from .library import STREAMS
 from .outputs import Record
 from .particles import Particles
-from .splitting import STEPS, Wavefunction
+from .splitting import OF_TEXTS, STEPS, Wavefunction
 from .starts import Start
 from .steppers import EMBEDDED, STEPPERS, Pair, Phi
 from .system import System
@@ -25,8 +25,7 @@ from .walls import RecordBetween, Walled, conditions_of
 
 NOT_NUMBERS = {
     "name", "scalars", "cell_periods", "energy_budget", "layers", "thicknesses", "reduced_gravities", "surface_gravity",
-    "coriolis", "mean_flows", "topography", "mean_velocity", "deformation_radius",
-}  # fmt: skip
+    "coriolis", "mean_flows", "topography", "mean_velocity", "deformation_radius"}  # fmt: skip
 SOLENOIDAL = ("magnetic_field",)  # beside what lines of the text say
 AT_WALL = re.compile(r"(?:(d[xyz])\((\w+)\)|(\w+))\((bottom|top)\) = (.*)")  # a condition as a line of a text
 SQUARE_OF_SLOPES = re.compile(r"square\(grad\((\w+)\)\)")  # of all modes, also of those whose slope nobody knows
@@ -56,10 +55,9 @@ def system_of(table):
     lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
     if grid.get("walls"):
         return between_walls(table, section, Layer(shape, lengths))
-    is_split = name in SPLIT or table.get("time", {}).get("stepper") in STEPS
-    box = Box(shape, lengths, grid.get("dealias", "none" if is_split else "two-thirds"))
+    box = Box(shape, lengths, grid.get("dealias", "none" if name in SPLIT else "two-thirds"))
     box.epsilon = 2.0 ** (-23 if grid.get("precision") == "float32" else -52)
-    if is_split:
+    if name in SPLIT:
         return Wavefunction(box, section)
     viscosity = section.get("viscosity", section.get("parameters", {}).get("nu"))
     bodies = Bodies(table, box, viscosity) if table.keys() & {"body", "sponge"} else None
@@ -71,8 +69,7 @@ def system_of(table):
     series = {name: SQUARE_OF_SLOPES.sub(r"(-\1@lap(\1))", text) for name, text in entry["series"].items()}
     return System(
         box, entry["lines"], entry["fields"], numbers, entry["unknowns"],
-        entry["define"], functions_of(section), entry["energies"], series, entry["no_mean"], bodies,
-    )  # fmt: skip
+        entry["define"], functions_of(section), entry["energies"], series, entry["no_mean"], bodies)  # fmt: skip
 
 
 def functions_of(section):
@@ -107,8 +104,7 @@ def between_walls(table, section, layer):
     solenoidal = [name for name in entry["fields"] if f"div({name}) = 0" in entry["lines"] or name in SOLENOIDAL]
     return Walled(
         layer, conditions_of(walls, {**entry["fields"], **walls}, solenoidal), lines, entry["fields"], numbers,
-        entry["unknowns"], entry["define"], functions_of(section), entry["energies"], entry["series"],
-    )  # fmt: skip
+        entry["unknowns"], entry["define"], functions_of(section), entry["energies"], entry["series"])  # fmt: skip
 
 
 class Problem:
@@ -328,7 +324,7 @@ def _stepped(course, stepper, dt, *, with_error=False):
     if problem is None:
         return system.step(state, dt, stepper), None
     problem.step = len(course.times) - 1
-    after, past = STEPPERS[stepper](problem, state, t, dt, course.past)
+    after, past = (STEPPERS | OF_TEXTS)[stepper](problem, state, t, dt, course.past)
     if not with_error:
         course.past = past
         return after, None

@@ -2,14 +2,38 @@
 
 import numpy as np
 
+from .steppers import Pair, later, nonlinear
+
 W = 1 / (2 - 2 ** (1 / 3))
 STEPS = {"strang": (1.0,), "yoshida4": (W, 1 - 2 * W, W)}
+
+
+def of_text(parts):
+    """The steps drift, kick, drift of a text of wavefunctions: V is what N is a multiple of the wavefunctions by."""
+
+    def advance(problem, u, t, dt, past):
+        box = problem.system.box
+        for part in parts:
+            u, middle = later(problem, part / 2, t, dt)(u), t + part * dt / 2
+            n = nonlinear(problem, u, middle, 0).fields
+            psi, change = (np.array([box.at_points(one) for one in each]) for each in (u.fields, n))
+            square = np.abs(psi) ** 2
+            v = np.real(1j * change * np.conj(psi)) / np.where(square > 0, square, 1)
+            psi = psi * np.exp(-1j * part * dt * v)
+            u, t = Pair(np.array([box.modes(one) for one in psi]), u.integrals), t + part * dt
+            u = later(problem, part / 2, middle, dt)(u)
+        return u, past
+
+    return advance
+
+
+OF_TEXTS = {name: of_text(parts) for name, parts in STEPS.items()}
 
 
 class Wavefunction:
     """i ψ_t = −½α∇²ψ + V ψ, V = ½ Σ Ω_i² (x_i − L_i/2)²/α + g|ψ|² − μ, or α∇²V = g (|ψ|² − its mean), α = ħ/m.
 
-    Steps are kick, drift, kick; of `nonlinear-schroedinger`, whose g has the other sign, drift, kick, drift.
+    Steps are kick, drift, kick.
 
     Args:
         box: all modes are kept.
@@ -21,8 +45,6 @@ class Wavefunction:
         self.fields = {"wavefunction": "wavefunction"}
         self.coupling, self.gravitates = section.get("coupling", 1.0), section["name"] == "schroedinger-poisson"
         self.scale = section.get("hbar_over_mass", 1.0)
-        self.drifts_first = section["name"] == "nonlinear-schroedinger"
-        self.coupling *= -1 if self.drifts_first else 1
         trap = section.get("trap") or [0.0] * box.dimensions
         sides = zip(trap, box.x, box.lengths, strict=True)
         self.trap = sum(0.5 / self.scale * omega**2 * (x - length / 2) ** 2 for omega, x, length in sides)
@@ -37,8 +59,8 @@ class Wavefunction:
 
     def step(self, psi, dt, stepper):
         for fraction in STEPS[stepper]:
-            outer, inner = (self.drifted, self.kicked) if self.drifts_first else (self.kicked, self.drifted)
-            psi = outer(inner(outer(psi, fraction * dt / 2), fraction * dt), fraction * dt / 2)
+            psi = self.drifted(self.kicked(psi, fraction * dt / 2), fraction * dt)
+            psi = self.kicked(psi, fraction * dt / 2)
         return psi
 
     def kicked(self, psi, dt):
@@ -57,8 +79,7 @@ class Wavefunction:
             own["interaction_energy"] = 0.5 * self.scale * self.coupling * np.mean(density**2)
         return {
             "mass": np.mean(density), "max_density": np.max(density), "kinetic_energy": kinetic, **own,
-            "energy": kinetic + sum(own.values()),
-        }  # fmt: skip
+            "energy": kinetic + sum(own.values())}  # fmt: skip
 
     def spectra(self, psi):
         centres, number = self.box.shells()
@@ -67,6 +88,4 @@ class Wavefunction:
 
     def rate(self, psi):
         """The fastest phase, of kinetic energy or potential, over π."""
-        if self.drifts_first:
-            return np.max(np.abs(self.potential(psi))) / np.pi
         return max(0.5 * self.scale * np.max(self.box.k2), np.max(np.abs(self.potential(psi)))) / np.pi

@@ -107,17 +107,33 @@ class Phi:
         return pair.by(self.kept[key], 1 / FACTORIALS[order])
 
 
+def later(problem, gap, t, dt):
+    """exp ∫(L + Λ) dt on pairs over a share of a step, from t on: Λ by Gauss's quadrature with four nodes."""
+    if not gap:
+        return lambda pair: pair
+    phi, size, of = problem.phi(dt), float(gap) * dt, problem.system.varying
+    if not problem.system.is_timed:
+        return lambda pair: phi(0, gap, pair)
+    nodes = zip(*np.polynomial.legendre.leggauss(4), strict=True)
+    mean = sum(w / 2 * of(t + (1 + x) / 2 * size) for x, w in nodes)
+    return lambda pair: phi(0, gap, pair).by(lambda u: np.exp(size * mean) * u, 1.0)
+
+
+def nonlinear(problem, u, t, number):
+    """N without Λ(t) u."""
+    n, system = problem.nonlinear(u, t, number), problem.system
+    return n + Pair(-system.varying(t) * u.fields, 0 * n.integrals) if system.is_timed else n
+
+
 def integrating_factor(nodes, weights):
     """Runge–Kutta whose stage i + 1 uses N of stage i alone, on exp(−L t) u."""
 
     def advance(problem, u, t, dt, past):
-        phi = problem.phi(dt)
         total = base = stage = u
         for i, (c, b) in enumerate(zip(nodes, weights, strict=True)):
-            n = problem.nonlinear(stage, t + float(c) * dt, i)
+            n = nonlinear(problem, stage, t + float(c) * dt, i)
             after = nodes[i + 1] if i + 1 < len(nodes) else 1
-            gap = F(after) - F(c)
-            moved = (lambda v, gap=gap: phi(0, gap, v)) if gap else (lambda v: v)
+            moved = later(problem, F(after) - F(c), t + float(c) * dt, dt)
             total = moved(total + (float(b) * dt) * n)
             if i + 1 < len(nodes):
                 stage = moved(base + (float(after) * dt) * n)
@@ -129,11 +145,12 @@ def integrating_factor(nodes, weights):
 
 def low_storage(nodes, keep, add):
     def advance(problem, u, t, dt, past):
-        phi, q = problem.phi(dt), 0.0 * u
+        q = 0.0 * u
         for i, (c, a, b) in enumerate(zip(nodes, keep, add, strict=True)):
-            q = dt * problem.nonlinear(u, t + float(c) * dt, i) + float(a) * q
+            q = dt * nonlinear(problem, u, t + float(c) * dt, i) + float(a) * q
             gap = F(nodes[i + 1] if i + 1 < len(nodes) else 1) - F(c)
-            u, q = phi(0, gap, u + float(b) * q), phi(0, gap, q)
+            moved = later(problem, gap, t + float(c) * dt, dt)
+            u, q = moved(u + float(b) * q), moved(q)
         return u, past
 
     return advance
@@ -236,8 +253,7 @@ KC3 = (
      (F("6485989280629/16251701735622"), F("-4246266847089/9704473918619"), F("10755448449292/10357097424841"))),
     ((KC,), (F("2746238789719/10658868560708"), F("-640167445237/6845629431997")), KC_B),
     KC,
-    (*KC_B, KC),
-)  # fmt: skip
+    (*KC_B, KC))  # fmt: skip
 STEPPERS = {
     "ifrk2": integrating_factor((0, 1), (F(1, 2), F(1, 2))),
     "ifrk3": integrating_factor((0, F(1, 3), F(2, 3)), (F(1, 4), 0, F(3, 4))),
@@ -292,5 +308,4 @@ EMBEDDED = {  # on the same stages, of which the difference is the error of a st
     "imexrk3": additive(*KC3, last=(
         F("2756255671327/12835298489170"), F("-10771552573575/22201958757719"), F("9247589265047/10645013368117"),
         F("2193209047091/5459859503100"),
-    )),
-}  # fmt: skip
+    ))}  # fmt: skip

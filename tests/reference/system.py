@@ -21,6 +21,7 @@ from .steppers import Linear
 from .text import Expressions
 from .values import Place, Unsolved, Value
 
+TIME = re.compile(r"\b(t|ramp)\b")
 GAUGE = re.compile(r"(integ|mean)\(\w+(, *[xyz])?\) *= *0")  # what nothing determines is zero without them, too
 
 
@@ -61,8 +62,11 @@ class System:
         if energies is None:
             energies = {self._energy_name(n): f"{self._square(n)}/2" for n in self.fields}
         self.energies = dict(energies)
-        self._inverses = {}
-        self.L, self.causes = self._linear()
+        self._inverses, self._rates = {}, {}
+        self.L, self.causes = self._linear(0.0)
+        timed = TIME.search(" ".join([*self.lines, *self.define.values()]))
+        of = (self.operator, Linear(self._linear(0.4321, frozen=True)[0] - self.L)) if timed else ()
+        self.is_timed = bool(of) and all(linear.diagonal is not None for linear in of)  # that N has a Λ(t)
 
     def _energy_name(self, name):
         return "energy" if len(self.fields) == 1 else f"{name}_energy"
@@ -75,8 +79,8 @@ class System:
             return f"{name}**2"
         return f"({name}@{name})" if rank == "vector" else f"square({name})"
 
-    def place(self, fields, t):
-        return Place(self.box, dict(zip(self.names, fields, strict=True)), t)
+    def place(self, fields, t, frozen=False):
+        return Place(self.box, dict(zip(self.names, fields, strict=True)), t, frozen=frozen)
 
     def expressions(self, place):
         """What evaluates texts at a place, with the unknowns that can be solved for."""
@@ -157,9 +161,9 @@ class System:
             fields = fields - np.einsum("...fr,...r->f...", np.linalg.pinv(matrix, rcond=1e-12), wrong)
         return self.without_means(fields)
 
-    def change(self, fields, t):
-        """Time derivatives of all components: Values, linear in the fields where they are."""
-        place = self.place(fields, t)
+    def change(self, fields, t, frozen=False):
+        """Time derivatives of all components: Values, linear in the fields where they are; `frozen`: at any t."""
+        place = self.place(fields, t, frozen)
         found = self.expressions(place)
         solved = {
             part
@@ -194,10 +198,17 @@ class System:
             return list(values)
         return [values[i * d + j] for i in range(d) for j in range(i, d)]
 
-    def _linear(self):
+    def varying(self, t):
+        """Λ(t) `(component, *modes)`, diagonal: what is linear in N by numbers that depend on time."""
+        if t not in self._rates:
+            matrix = self._linear(t, frozen=True)[0] - self.L
+            self._rates[t] = np.array([matrix[i, i] for i in range(len(matrix))])
+        return self._rates[t]
+
+    def _linear(self, t, frozen=False):
         """L `(component, component, *modes)`, whole and by cause."""
         nothing = [np.zeros(self.box.points, complex)] * len(self.names)
-        changes, _ = self.change(nothing, 0.0)
+        changes, _ = self.change(nothing, t, frozen)
         size = len(self.names)
         whole, causes = np.zeros((size, size, *self.box.points), complex), {}
         for i, value in enumerate(changes):

@@ -74,8 +74,7 @@ class Value:
         both = lambda a, b: b if a is None else a if b is None else a + b  # noqa: E731
         return type(self)(
             self.of, self.number + other.number, linear, both(self.modes, other.modes),
-            both(self.points, other.points), self.real and other.real, self.timed or other.timed,
-        )  # fmt: skip
+            both(self.points, other.points), self.real and other.real, self.timed or other.timed)  # fmt: skip
 
     def __neg__(self):
         return self.scaled(-1)
@@ -153,11 +152,11 @@ class Value:
 class Place:
     """The box, the coefficients of the fields by component, and the time, at which a text is evaluated."""
 
-    def __init__(self, box, fields, t, kind=Value):
-        self.box, self.fields, self.t, self.kind = box, fields, t, kind
+    def __init__(self, box, fields, t, kind=Value, frozen=False):
+        self.box, self.fields, self.t, self.kind, self.frozen = box, fields, t, kind, frozen
 
     def constant(self, number, timed=False):
-        return self.kind(self, number, timed=timed)
+        return self.kind(self, number, timed=timed and not self.frozen)
 
     def seen(self, points, real):
         """What is known at the points alone."""

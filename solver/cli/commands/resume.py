@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from solver import assemble
 from solver.cli import jax_for
@@ -13,6 +14,7 @@ from solver.cli.arguments import add_address
 from solver.cli.directory import open_any
 from solver.cli.shares import add_share, share_of
 from solver.config import ConfigError
+from solver.config.toml import apply_override, keys_of
 from solver.io import RunDirectory, list_checkpoints, newest_healthy, step_of
 from solver.reading import refuse_ensemble, run_status
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--branch",
         metavar="NEW",
-        help="continue in a new directory, with another step, stepper, parameter or resolution",
+        help="continue in a new directory, with another step, stepper, parameter, resolution or new scalars",
     )
     parser.add_argument("--from-step", type=int, metavar="N", help="step of the checkpoint that a branch starts from")
     add_address(parser)
@@ -71,10 +73,15 @@ def _branch(directory: RunDirectory, options: argparse.Namespace) -> int:
 
 
 def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
-    """Overrides that every branch needs: its start and its directory."""
-    shifted = [override for override in options.overrides if override.startswith("initial.shift_to_walls")]
+    """Overrides that every branch needs: its start, with the starts of new scalars, and its directory."""
+    given: dict[str, Any] = {}
     for override in options.overrides:
-        if override.startswith(("initial", "output.directory")) and override not in shifted:
+        if override.startswith("scalars"):
+            apply_override(given, override)
+    own = {("initial", name) for name in ("shift_to_walls", *given.get("scalars", ()))}
+    starts = [override for override in options.overrides if keys_of(override.partition("=")[0])[:2] in own]
+    for override in options.overrides:
+        if override.startswith(("initial", "output.directory")) and override not in starts:
             raise ConfigError(f"{override!r}: a branch starts where {directory.path} stood, in {options.branch}")
     steps = [step_of(path) for path in list_checkpoints(directory.checkpoints)]
     if not steps:
@@ -82,7 +89,7 @@ def _start(directory: RunDirectory, options: argparse.Namespace) -> list[str]:
     step = _newest_to_branch_from(directory) if options.from_step is None else options.from_step
     place = json.dumps(str(directory.path.resolve()), ensure_ascii=False)
     start = f"initial={{ name = 'run', path = {place}, step = {step}, keep_time = true }}"
-    return [start, *shifted, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]
+    return [start, *starts, f"output.directory={json.dumps(options.branch, ensure_ascii=False)}"]
 
 
 def _newest_to_branch_from(directory: RunDirectory) -> int:
