@@ -116,7 +116,7 @@ def assembled(table, tmp_path):
 # other rows have their terms and conditions, too
 THOROUGH = (
     "rayleigh-benard", "boussinesq", "oldroyd-b", "fisher-kpp", "brusselator", "keller-segel, slopes",
-    "keller-segel, one mixture",
+    "keller-segel, one mixture", "two-layer-quasi-geostrophic",
 )  # fmt: skip
 
 

@@ -104,6 +104,7 @@ def test_an_unknown_solves_its_equation_under_its_own_conditions(make_grid, name
     np.testing.assert_allclose(unknown_at_points(flow, fields), wanted, atol=1e-13)
 
 
+@pytest.mark.thorough  # the second program has such a text, too
 @pytest.mark.slow
 def test_unknowns_follow_from_each_other_products_and_places(make_grid):
     """A chain: ∇²φ = n² + sin x, ∇²χ − χ = ∂φ/∂y under conditions of another kind, and an unknown without any."""
