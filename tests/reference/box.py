@@ -61,11 +61,9 @@ class Box:
         return np.exp(1j * sum(k * s * h for k, s, h in zip(self.k_full, self.shift, self.spacing, strict=True)))
 
     def at_points(self, coefficients):
-        """Values at the (shifted) points."""
         return np.fft.ifftn(coefficients * self.turned if self.shift.any() else coefficients) * np.prod(self.points)
 
     def mean(self, values):
-        """The mean over the box."""
         return np.mean(np.real(values))
 
     @property

@@ -65,7 +65,6 @@ class Layer:
     start = modes
 
     def mean(self, values):
-        """The mean over the layer."""
         return np.mean(np.real(values) @ self.weights)
 
     def derivative(self, c, powers):
@@ -79,7 +78,6 @@ class Layer:
         return -c @ self.slope
 
     def at_end(self, c, end):
-        """Values at the points of one wall."""
         values = c @ end
         return np.fft.ifftn(values) * np.prod(self.along) if self.along else values
 
@@ -90,7 +88,6 @@ class Layer:
         return (found[1] - found[0]) / self.height
 
     def at_place(self, c, place):
-        """The value at one place."""
         value = c @ self.polynomials(np.array([2 * place[-1] / self.height - 1]))[0]
         return np.sum(value * np.prod([np.exp(1j * k * x) for k, x in zip(self.k, place, strict=False)], axis=0))
 

@@ -222,8 +222,7 @@ def boussinesq(given, d):
     turn = " - rotation*cross(ez, velocity)" if d == 3 else ""
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) - grad(p) + buoyancy*up + viscosity*lap(velocity)"
-         f" + hyper(velocity, hyperviscosity, hyper_order){turn} + penalise(velocity)",
-         "div(velocity) = 0",
+         f" + hyper(velocity, hyperviscosity, hyper_order){turn} + penalise(velocity)", "div(velocity) = 0",
          "dt(buoyancy) = -velocity@grad(buoyancy) - buoyancy_frequency**2*velocity.up + diffusivity*lap(buoyancy)"
          " + hyper(buoyancy, hyperdiffusivity, hyper_order) + penalise(buoyancy, diffusivity)"],
         {"velocity": "vector", "buoyancy": "scalar"}, unknowns={"p": "scalar"}, energies={},
@@ -238,8 +237,7 @@ def rayleigh_benard(given, d):
     slope = f"d{up}(temperature)"
     return entry(
         [f"dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(buoyancy, temperature*up){turn}"
-         " + cause(viscosity, nu*lap(velocity))",
-         "div(velocity) = 0",
+         " + cause(viscosity, nu*lap(velocity))", "div(velocity) = 0",
          "dt(temperature) = -velocity@grad(temperature) + cause(diffusivity, kappa*lap(temperature))"],
         {"velocity": "vector", "temperature": "scalar"}, unknowns={"p": "scalar"},
         defaults={"rotation": 0.0, "nu": (prandtl / rayleigh) ** 0.5, "kappa": (prandtl * rayleigh) ** -0.5},
@@ -260,8 +258,7 @@ def magnetic(given, d, hall=False):
         ["dt(velocity) = -velocity@grad(velocity) + (magnetic_field + mean_field)@grad(magnetic_field) - grad(p)"
          " + viscosity*lap(velocity) + hyper(velocity, hyperviscosity, hyper_order) + penalise(velocity)",
          f"dt(magnetic_field) = {stretch} + resistivity*lap(magnetic_field)"
-         " + hyper(magnetic_field, hyperresistivity, hyper_order)",
-         "div(velocity) = 0"],
+         " + hyper(magnetic_field, hyperresistivity, hyper_order)", "div(velocity) = 0"],
         {"velocity": "vector", "magnetic_field": "vector"}, unknowns={"p": "scalar"}, energies={},
         defaults={"mean_field": mean, "hyperviscosity": 0.0, "hyperresistivity": 0.0, "hyper_order": 2},
         series={"kinetic_energy": "velocity@velocity/2", "magnetic_energy": "magnetic_field@magnetic_field/2",
@@ -269,12 +266,10 @@ def magnetic(given, d, hall=False):
 
 
 def fene_p(given, d):
-    """With the unit tensor of d dimensions."""
     unit = " + ".join(f"outer(e{a}, e{a})" for a in "xyz"[:d])
     return entry(
         ["dt(velocity) = -velocity@grad(velocity) - grad(p) + cause(viscosity, viscosity*lap(velocity))"
-         " + penalise(velocity) + polymer_viscosity/relaxation_time*div(f*conformation)",
-         "div(velocity) = 0",
+         " + penalise(velocity) + polymer_viscosity/relaxation_time*div(f*conformation)", "div(velocity) = 0",
          "dt(conformation) = -velocity@grad(conformation) + conformation@grad(velocity)"
          " + trans(conformation@grad(velocity)) + stress_diffusivity*lap(conformation)"
          f" - f*conformation/relaxation_time + ({unit})/relaxation_time"],

@@ -49,7 +49,6 @@ def with_closure(table):
 
 
 def system_of(table):
-    """The box and the equations of a table."""
     grid, section = table["grid"], with_closure(table)
     shape, given, name, d = grid["shape"], grid.get("lengths", "2 pi"), section["name"], len(grid["shape"])
     lengths = [length(v) for v in (given if isinstance(given, list) else [given] * d)]
@@ -144,7 +143,6 @@ class Problem:
         return Pair(whole, np.hstack([*rates, []]))
 
     def tracks(self, pair):
-        """Numbers of particles by name."""
         ends = np.cumsum([len(self.budget), *(np.prod(shape) for _, shape in self.carried.values())])
         parts = np.split(pair.integrals, ends)[1:-1]
         return {name: part.reshape(self.carried[name][1]) for name, part in zip(self.carried, parts, strict=True)}
@@ -231,14 +229,12 @@ class Course:
         return self.states[number]
 
     def values(self, number):
-        """At the points by field name."""
         state = self.state(number)
         if self.problem is None:
             return {"wavefunction": state[None]}
         return values_at_points(self.system, state.fields)
 
     def rate(self, state):
-        """The CFL number over the step."""
         return self.system.rate(state) if self.problem is None else rate_of(self.section, self.system, state.fields)
 
     def columns(self, number):
@@ -351,7 +347,6 @@ def scales_of(section):
 
 
 def forces_of(table, system):
-    """By field name, what gives its force."""
     section = table.get("forcing", {})
     if "name" in section:
         section = {next(iter(system.fields)): section}

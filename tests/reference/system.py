@@ -224,7 +224,6 @@ class System:
         return Linear(self.L)
 
     def whole(self, fields):
-        """Coefficients with what conditions add."""
         return fields
 
     motion = 0.0  # of what walls add to fields
@@ -257,7 +256,6 @@ class System:
         return fields
 
     def energy(self, text, fields, t=0.0):
-        """The mean of a density over the box."""
         [value] = np.ravel(self.expressions(self.place(fields, t)).value(text))
         return self.box.mean(value.at_points())
 
@@ -287,7 +285,6 @@ class System:
         }
 
     def columns(self, fields):
-        """Energies and further columns of the series."""
         found, columns = self.expressions(self.place(fields, 0.0)), {}
         for name, text in {**self.energies, **self.series}.items():
             columns[name] = Columns(found, columns).column(text)

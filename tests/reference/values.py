@@ -59,7 +59,6 @@ class Value:
         return total if self.points is None else total + box.modes(self.points)
 
     def coefficients(self):
-        """Coefficients of all of it."""
         total = self.rest() + np.where(self.of.box.mean_mode, self.number, 0)
         for (_, kind, name), symbol in self.linear.items():
             if kind != "field":
@@ -104,7 +103,6 @@ class Value:
         return self.of.seen(self.at_points() * other.at_points(), self.real and other.real)
 
     def varying(self):
-        """The same without its number."""
         return type(self)(self.of, 0, self.linear, self.modes, self.points, self.real)
 
     def __truediv__(self, other):
@@ -159,5 +157,4 @@ class Place:
         return self.kind(self, number, timed=timed and not self.frozen)
 
     def seen(self, points, real):
-        """What is known at the points alone."""
         return self.kind(self, points=points, real=real)

@@ -165,7 +165,6 @@ class Between(Value):
         return np.real(found)
 
     def of_fields(self):
-        """Coefficients of the linear part."""
         return sum(symbol.on(self.of.box, self.of.fields[name]) for (_, _, name), symbol in self.linear.items())
 
     def rest(self):
@@ -316,7 +315,6 @@ class Walled(System):
         return Ends(np.where(given[0], 0.0, by_conditions) if name in self.upward else by_conditions, own, given)
 
     def at(self, t):
-        """Take the conditions of a time."""
         self.time = t
         for tests in (*self.tests.values(), *self.solved.values()):
             tests.at(t)
