@@ -67,7 +67,7 @@ def splitting(text: Text, dimensions: int) -> Splitting:
     """The potentials of a text in so many dimensions of space, or the reason why a splitting would not solve it."""
     for name in text.system.fields:
         if name not in text.system.complex_names:
-            return Splitting({}, f"{name} is no wavefunction")
+            return Splitting({}, f"{name} is no wavefunction; an equation of wavefunctions is needed")
     reduced, varying = without_unknowns(text, dimensions), linear_in_time(text, dimensions)
     try:
         potentials = _potentials(reduced, reduced.rest if varying is None else varying.rest)
