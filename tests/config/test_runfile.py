@@ -139,7 +139,7 @@ def test_refused_by_itself(case):
 NOT_TOGETHER = {
     "stepper": (
         ["time.stepper=strang"],
-        "stepper strang with navier-stokes: velocity is no wavefunction; an equation of wavefunctions is needed; or cnab2",
+        "stepper strang with navier-stokes: velocity is no wavefunction; an equation of wavefunctions is needed",
     ),
     "stepper of another form": (
         ["equation={ name = 'gross-pitaevskii' }", "initial={ name = 'gaussian' }", "grid.dealias=none"],
