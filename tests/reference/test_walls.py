@@ -115,8 +115,8 @@ def assembled(table, tmp_path):
 
 # other rows have their terms and conditions, too
 THOROUGH = (
-    "rayleigh-benard", "boussinesq", "oldroyd-b", "fisher-kpp", "brusselator", "keller-segel, slopes",
-    "keller-segel, one mixture", "two-layer-quasi-geostrophic",
+    "rayleigh-benard", "navier-stokes", "boussinesq", "oldroyd-b", "allen-cahn", "fisher-kpp", "brusselator",
+    "keller-segel, slopes", "keller-segel, one mixture", "two-layer-quasi-geostrophic",
 )  # fmt: skip
 
 
