@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solver.grid import Grid
-from solver.walls.legendre import gauss_points
 
 
 class Resolution(NamedTuple):
@@ -28,13 +27,12 @@ class Resolution(NamedTuple):
 def resolution_of(grid: Grid) -> Resolution:
     """The resolution of a grid. N polynomials between walls have the wavenumber N/√(z(H − z)) at the height z."""
     modes = lambda own: [own.fundamental[axis] * own.layout.highest_mode(axis) for axis in own.varying_axes]  # noqa: E731
-    length, points = grid.lengths[-1], grid.shape[-1]  # type: ignore[index]
+    z = grid.coordinates()[-1].ravel()
+    middles = (z[1:] + z[:-1]) / 2
     if not grid.walls:
         highest = modes(grid) or [1.0]
-        width = math.pi / math.prod(highest) ** (1 / len(highest))
-        return Resolution(width, grid.k_corner**2, length / points * (np.arange(points - 1) + 0.5))
+        return Resolution(math.pi / math.prod(highest) ** (1 / len(highest)), grid.k_corner**2, middles)
     along = [] if grid.horizontal is None else modes(grid.horizontal)
-    z = length / 2 * (1 + gauss_points(points)[0])
-    across = grid.spectral_shape[-1] / np.sqrt(z * (length - z))
+    across = grid.spectral_shape[-1] / np.sqrt(z * (grid.lengths[-1] - z))  # type: ignore[index]
     width = math.pi / (math.prod(along) * across) ** (1 / (len(along) + 1))
-    return Resolution(width, sum(k**2 for k in along) + across**2, (z[1:] + z[:-1]) / 2)
+    return Resolution(width, sum(k**2 for k in along) + across**2, middles)

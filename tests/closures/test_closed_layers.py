@@ -135,6 +135,14 @@ def test_stress_and_flux_act_on_every_mode_as_their_integrals(name, shape, walls
     assert columns["eddy_viscosity"] == pytest.approx(layer.mean(eddy), rel=1e-11)
 
 
+@pytest.mark.parametrize(("dealias", "walls"), [("two-thirds", "z"), ("two-thirds", None), ("three-halves", None)])
+def test_every_plane_has_its_own_number(dealias, walls):
+    """Of points that are more than modes, too."""
+    grid = sw.Grid((4, 4, 10), LENGTHS, dealias=dealias, walls=walls, mesh=sw.device_mesh([0]))
+    z = grid.coordinates()[-1].ravel()
+    assert list(np.searchsorted(resolution_of(grid).middles, z)) == list(range(len(z)))
+
+
 def test_wale_in_shear_at_rest_and_its_derivative():
     """Zero in any pure shear, and at rest, where its derivative is finite; of another gradient against differences."""
     wale = sw.closures.WALE()
