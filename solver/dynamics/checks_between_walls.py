@@ -31,7 +31,8 @@ def check_between_walls(equation: Any) -> None:
     """
     _leave_out_powers(equation)
     text = Evaluation(equation).text.plain
-    linear, numbers = between_walls(text, equation.grid.dimensions).linear, equation.all_numbers
+    between, numbers = between_walls(text, equation.grid.dimensions), equation.all_numbers
+    linear = between.linear
     for coefficient in linear.powers:
         value = constant(coefficient, numbers)
         if value is None or value != 0:
@@ -52,9 +53,9 @@ def check_between_walls(equation: Any) -> None:
                 f"{free} at both walls is needed, which sets nothing there"
             )
     _refuse_columns(equation)
-    for solve in between_walls(text, equation.grid.dimensions).solves:
+    for solve in between.solves:
         _check_unknowns(equation, text.system.without_mean, solve.group)
-    _refuse_changes_of_means(equation, between_walls(text, equation.grid.dimensions))
+    _refuse_changes_of_means(equation, between)
 
 
 def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -> None:
@@ -64,9 +65,7 @@ def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -
     """
     names = list(dict.fromkeys(map(named, group.unknowns)))
     half = 0.5 * float(equation.grid.lengths[-1])
-    kinds = {
-        name: [side.wall(half, n) for side, n in zip(equation.walls[name], (-1, 1), strict=True)] for name in names
-    }
+    kinds = {name: equation.walls[name].homogeneous(half) for name in names}
     for name in names[1:]:
         if kinds[name] != kinds[names[0]]:
             raise ValueError(

@@ -34,9 +34,8 @@ class ScalarModes(eqx.Module):
     @classmethod
     def on(cls, grid: Grid, walls: Walls) -> ScalarModes:
         half = 0.5 * float(grid.lengths[-1])  # type: ignore[index]
-        sides = (walls.lower.wall(half, -1), walls.upper.wall(half, 1))
         pairs = (walls.lower.pair(half), walls.upper.pair(half))
-        return _scalar_modes(grid.layout.retained[-1], half, *sides, *pairs, grid.dtype)
+        return _scalar_modes(grid.layout.retained[-1], half, *walls.homogeneous(half), *pairs, grid.dtype)
 
     def bytes_on_one(self, devices: int) -> int:
         """Bytes on each device, of which every one has all."""
@@ -102,10 +101,11 @@ class ScalarSpace(FieldBetweenWalls):
     @property
     def own_conditions(self) -> tuple[Wall, ...]:
         """The homogeneous conditions, which decide its modes."""
-        return tuple(side.wall(0.5 * self.height, n) for side, n in zip(self.walls, (-1, 1), strict=True))
+        own: tuple[Wall, ...] = self.walls.homogeneous(0.5 * self.height)
+        return own
 
     def gives_values(self) -> list[bool]:
-        return [side.wall(1.0, outward).is_value for side, outward in zip(self.walls, (-1, 1), strict=True)]
+        return [side.is_value for side in self.walls.homogeneous(1.0)]
 
     def missed_at_walls(self, u: Array) -> Array:
         missing = self.with_lifting(self.polynomials_of(u), -1)

@@ -252,6 +252,10 @@ class Walls(eqx.Module):
     def __iter__(self) -> Any:
         return iter((self.lower, self.upper))
 
+    def homogeneous(self, half_height: float) -> tuple[Wall, Wall]:
+        """The conditions of a scalar without their right-hand sides, which decide its modes."""
+        return self.lower.wall(half_height, -1), self.upper.wall(half_height, 1)
+
     @property
     def numbers(self) -> list[Any]:
         """Velocities and right-hand sides of both walls."""
