@@ -18,7 +18,8 @@ from solver.closures.closure import AnyClosure, Closure, EddyViscosity, Spectral
 from solver.config import FROM_THE_RUN, ConfigError, Declared, Entry, Source, nearest, parameters_of
 from solver.discovery import concrete_classes
 from solver.dynamics.any_equation import AnyEquation
-from solver.dynamics.equation import Equation, SplitEquation
+from solver.dynamics.equation import Equation
+from solver.dynamics.split_equation import SplitEquation
 from solver.dynamics.splittable import Splittable
 from solver.forcing.forcing import Forcing
 from solver.initial.initial import Initial, from_function

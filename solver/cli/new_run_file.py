@@ -13,7 +13,7 @@ from solver.assemble.registry import Registry
 from solver.config import REQUIRED, Entry, Parameter
 from solver.config.toml import cases
 
-SPLIT = "solver.dynamics.equation.SplitEquation"
+SPLIT = "solver.dynamics.split_equation.SplitEquation"
 OUTPUTS: dict[str, dict[str, Any]] = {
     "series": {"every_steps": 10},
     "spectra": {"every_time": 0.5},

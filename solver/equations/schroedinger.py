@@ -14,8 +14,8 @@ from jaxtyping import Array, Complex
 
 from solver.diagnostics import weighted_mean_square
 from solver.dynamics.checks import need
-from solver.dynamics.equation import SplitEquation
 from solver.dynamics.report import Report
+from solver.dynamics.split_equation import SplitEquation
 from solver.fft import max_over_points
 from solver.operators import Fields
 

@@ -20,7 +20,7 @@ from jaxtyping import Array
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import BUDGET, split_budget, with_budget, without_budget
-from solver.dynamics.equation import SplitEquation
+from solver.dynamics.split_equation import SplitEquation
 from solver.operators import Fields
 from solver.static import no_ambient_mesh
 from solver.steppers.state import State

@@ -18,8 +18,8 @@ from solver.config import nearest
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.compiled import compiled
 from solver.dynamics.derived import Derived, derived_quantities, viscosity_of_dissipation
-from solver.dynamics.equation import SplitEquation
 from solver.dynamics.pressure import PRESSURE
+from solver.dynamics.split_equation import SplitEquation
 from solver.grid import Grid
 from solver.io import BODIES, COMPONENT, Variable
 from solver.io.subgrid import Subgrid

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from solver.dynamics.equation import SplitEquation
+from solver.dynamics.split_equation import SplitEquation
 from solver.dynamics.splittable import Splittable
 from solver.grid import Storage
 from solver.operators import Fields, Rotation
