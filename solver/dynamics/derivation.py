@@ -14,8 +14,9 @@ from solver.written.variants import without_parameters
 
 def derivation_of(equation: Any) -> list[tuple[str, str]]:
     """The derivation from the text of an equation, as headings and lines."""
-    on_grid, dimensions, obstacles = Evaluation(equation), equation.grid.dimensions, equation.obstacles
-    lines = report(on_grid.text, replace(on_grid.derived, rate=equation.rate_at_points()), dimensions)
+    dimensions, obstacles = equation.grid.dimensions, equation.obstacles
+    derived = replace(equation.derived, rate=equation.rate_at_points())  # of the plan that is carried out
+    lines = report(Evaluation(equation).text, derived, dimensions)
     if equation.grid.walls:
         return between_walls_in_words(equation, lines)
     if obstacles is None:

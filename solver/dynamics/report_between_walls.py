@@ -60,7 +60,7 @@ class ReportBetweenWalls(TextReport):
                 for label, change in acting.items()
             }
         for name, whole_change in self._by_motion_of_lifting(now).items():
-            sums[name]["nonlinear"] = plus(sums[name]["nonlinear"], whole_change)
+            sums[name]["nonlinear"] = plus(sums[name].get("nonlinear", {}), whole_change)
         return rates_of_sums(sums, changes, self.equation.grid.dtype)
 
     def _by_motion_of_lifting(self, now: PolynomialRows) -> dict[str, ModeSum]:

@@ -261,6 +261,15 @@ def test_lines_of_walls_in_a_periodic_box_are_refused(make_grid):
         sw.write(["dt(b) = lap(b)", "b(top) = 0"], {"b": "scalar"})(make_grid((12, 16), 1))
 
 
+def test_the_derivation_shows_the_plan_that_is_carried_out(make_grid):
+    text = sw.write(["dt(q) = lap(q) + dx(m*m)", "dt(m) = lap(m) + q*dx(q)"], fields={"q": "scalar", "m": "scalar"})
+    flow = text(make_grid((10,), 1, walls="x"), walls={"q": walls.Slope(), "m": walls.Value(1.0, 0.0)})
+    lines = [line for heading, line in flow.derivation() if heading in ("plan", "rate")]
+    assert lines[0].startswith("4 inverse and 2 forward transforms")
+    assert lines[1:3] == ["to the points: ∂x m, m, ∂x q, q", "and back: (∂x m) m, (∂x q) q"]
+    assert lines[3] == "of a CFL number: speeds sqrt(|m q 2|) along x"
+
+
 def test_linear_terms_outside_of_l_count_in_the_rate(make_grid):
     """A wave between two fields, in any units, and a wind along the walls; both are evaluated with N."""
     grid = make_grid((12, 17), 1, lengths=(2.0, 1.0), walls="y")

@@ -209,6 +209,22 @@ def test_budgets_close_where_conditions_of_an_unknown_move(make_grid, of):
         assert float(sum(causes.values())) == pytest.approx(rate, rel=1e-7), (name, causes)
 
 
+@pytest.mark.slow
+def test_the_energy_of_an_unknown_that_its_walls_alone_change(make_grid):
+    text = sw.write(
+        ["dt(q) = lap(q) + psi*q", "lap(psi) - 4*psi = 0.5"], fields={"q": "scalar"}, unknowns={"psi": "scalar"},
+        energies={"energy": "psi**2", "enstrophy": "q**2/2"},
+    )  # fmt: skip
+    moving = {"q": walls.Slope(), "psi": walls.Value("sin(2*t)", 0.4)}
+    flow = text(make_grid((12,), 1, lengths=(H,), walls="x"), walls=moving)
+    fields, t, step = noise(flow), 0.3, 1e-5
+    budget = flow.at_time(t).report.budget(fields, Changes(flow.linear().apply(fields), flow.nonlinear(fields, t), {}))
+    before, after = (float(flow.at_time(t + h).report.energies(fields)["energy"]) for h in (-step, step))
+    assert {name: float(rate) for name, rate in budget["energy"].items()} == {
+        "nonlinear": pytest.approx((after - before) / (2 * step), rel=1e-7)
+    }
+
+
 # ---- devices and gradients ------------------------------------------------------------------------------------------
 
 
