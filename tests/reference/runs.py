@@ -300,7 +300,7 @@ def run(table, start, times=None, places=()):
     since, count = 0.0, 0  # of steps of one size
     while course.times[-1] < time["end"] * (1 - 1e-9):
         assert len(course.times) < 400, "steps become too short"
-        t, state = course.times[-1], course.states[-1]
+        t, state = course.times[-1], course.state(-1)
         target = next_time(table, t, course.sizes[-1])
         proposed = control.propose(state)
         shortened = proposed * (1 + 1e-9) >= target - t
