@@ -23,6 +23,7 @@ from jaxtyping import Array
 
 from solver.discovery import ClassName
 from solver.dynamics.companion import Companion, companions_at_start
+from solver.dynamics.compiled import one_program
 from solver.dynamics.report import Report
 from solver.dynamics.start_changes import Shares
 from solver.dynamics.summary import summary, summary_in_html
@@ -238,6 +239,7 @@ class AnyEquation(eqx.Module):
         that it acts on; nothing by default. Products with these parts are not free of aliases."""
         return {}
 
+    @one_program
     def from_physical(self, u: Fields) -> Fields:
         """Fields as a state holds them, from values at the points `(component, x, y, z)` by name."""
         return self.start_from(u)[0]
@@ -335,6 +337,7 @@ class AnyEquation(eqx.Module):
         """
         return report
 
+    @one_program
     def series(self, fields: Fields, dt: ArrayLike) -> dict[str, Array]:
         """Row of series.csv: numbers by column, `cfl` among them, in the order of their units."""
         report = self.report
@@ -346,10 +349,12 @@ class AnyEquation(eqx.Module):
             raise ValueError(f"{self.name}: units names the column {missing[0]!r}, which columns() does not give")
         return {name: columns[name] for name in units}
 
+    @one_program
     def spectra(self, fields: Fields) -> dict[str, Array]:
         """Shell spectra by name, each on `diagnostics.shell_wavenumbers(grid)`; by default ½|û|² of each field."""
         return self.report.spectra(fields)
 
+    @one_program
     def snapshot(self, fields: Fields) -> dict[str, Array]:
         """Real values at the points by name: scalars `(x, y, z)`, vectors `(component, x, y, z)`.
 
@@ -357,6 +362,7 @@ class AnyEquation(eqx.Module):
         """
         return self.report.snapshot(fields)
 
+    @one_program
     def conserved(self, fields: Fields) -> dict[str, Array]:
         """Quantities that the equation conserves; series.csv has their drift since the start. None by default."""
         return self.report.conserved(fields)

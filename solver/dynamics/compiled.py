@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from solver.dynamics.any_equation import AnyEquation
-from solver.static import Program
+from solver.grid import Grid
+from solver.static import Program, Static
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def compiled(fn: Callable[..., Any], **options: Any) -> Program:
@@ -19,14 +23,37 @@ def compiled(fn: Callable[..., Any], **options: Any) -> Program:
     return Program(fn, in_precision, **options)
 
 
+def one_program(method: Method) -> Method:
+    """A method of an equation that is one compiled program where it is called with arrays, as in a notebook.
+
+    Otherwise JAX would compile each of its operations by itself. Within a program, on tracers, it is called as it is.
+    """
+
+    def apart(equation: Any, *arguments: Any) -> Any:  # names and values, since programs sort names
+        found = method(equation, *arguments)
+        return (Static(tuple(found)), tuple(found.values())) if isinstance(found, dict) else (None, found)
+
+    program, signature = compiled(apart), inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(*positional: Any, **named: Any) -> Any:
+        arguments = signature.bind(*positional, **named).args
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
+            return method(*arguments)
+        names, found = program(*arguments)
+        return found if names is None else dict(zip(names.value, found, strict=True))
+
+    return call  # type: ignore[return-value]
+
+
 def in_precision(module: Any) -> Any:
     """An equation whose floating-point and complex arrays have the precision of its grid; another module as it is.
 
     Python's own numbers stay as they are: they take the precision of the arrays that they meet.
     """
-    if not isinstance(module, AnyEquation):
+    grid = getattr(module, "grid", None)
+    if not isinstance(grid, Grid):
         return module
-    grid = module.grid
 
     def cast(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct):

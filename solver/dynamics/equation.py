@@ -25,6 +25,7 @@ from solver.dynamics.any_equation import AnyEquation, refuse_dimensions
 from solver.dynamics.between_walls import DynamicsBetweenWalls
 from solver.dynamics.budget import BUDGET
 from solver.dynamics.companion import MOTION, Companion, check_companions, named_companions, together
+from solver.dynamics.compiled import one_program
 from solver.dynamics.declared import declare
 from solver.dynamics.derivation import derivation_of, texts_of
 from solver.dynamics.driven import Driven
@@ -180,6 +181,7 @@ class Equation(Splittable, AnyEquation):
         """L: a `Diagonal` or `Matrix` operator on the fields [1/time]; by default derived from the text."""
         return self.dynamics.linear()
 
+    @one_program
     def nonlinear(self, fields: Fields, t: ArrayLike) -> Fields:
         """Coefficients of N(u, t) [u/time], zero in the padding (as the result of `transform.forward` is).
 
@@ -201,6 +203,7 @@ class Equation(Splittable, AnyEquation):
         own = type(self)
         return own.text is not None and all(getattr(own, name) is getattr(Equation, name) for name in BY_HAND)
 
+    @one_program
     def rate(self, fields: Fields) -> Array:
         """Inverse time [1/time] such that the CFL number is dt · rate; by default derived from the text.
 
@@ -411,6 +414,7 @@ class Equation(Splittable, AnyEquation):
         removed, unresolved = shares_removed(u, sampled, self.spaces), self.unresolved()
         return self.to_manifold(sampled), {name: shares | unresolved.get(name, {}) for name, shares in removed.items()}
 
+    @one_program
     def to_physical(self, fields: Fields) -> Fields:
         return self._each_kind(lambda space, u_hat: space.exact.inverse(u_hat), fields)
 
