@@ -9,7 +9,7 @@ SPEEDS = {
     "shallow-water": ["velocity"], "kuramoto-sivashinsky": ["steepening*grad(u)"], "hasegawa-mima": ["v"],
     "hasegawa-wakatani": ["v"], "vorticity": ["v"], "surface-quasi-geostrophic": ["perp(psi)"],
     "mhd": ["velocity", "magnetic_field"], "reduced-mhd": ["u", "b"], "korteweg-de-vries": ["nonlinearity*u*ex"],
-    "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(a)", "perp(b)"],
+    "modified-korteweg-de-vries": ["6*sign*u**2*ex"], "two-layer-quasi-geostrophic": ["perp(psi_1)", "perp(psi_2)"],
 }  # fmt: skip
 REACTIONS = {
     "allen-cahn": "1 + 3*u**2", "brusselator": "abs(u**2) + abs(2*u*v) + conversion + 1",
