@@ -8,7 +8,6 @@ import tomli_w
 import solver as sw
 from reference.comparison import assert_the_same
 from solver.assemble.build import Assembly
-from solver.assemble.consistent import resolve
 from solver.assemble.devices import device_meshes
 from solver.assemble.registry import Registry
 from solver.config import load
@@ -109,7 +108,7 @@ def table_of(name):
 
 def assembled(table, tmp_path):
     (tmp_path / "run.toml").write_bytes(tomli_w.dumps(table).encode())
-    config = resolve(load(tmp_path / "run.toml", Registry()))
+    config = load(tmp_path / "run.toml", Registry())
     return Assembly(config, device_meshes(config)[0])
 
 
