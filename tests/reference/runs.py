@@ -137,7 +137,8 @@ class Problem:
             changes[cause], others = system.by_cause(cause, fields)
             changes["nonlinear"] = changes["nonlinear"] - others
         moved = {**changes, "nonlinear": changes["nonlinear"] + system.motion}
-        rates = [system.rate_of_energy(system.energies[e], fields, moved[cause]) for e, cause in self.budget]
+        arguments = [(system.energies[e], fields, moved[c], c == "nonlinear") for e, c in self.budget]
+        rates = [system.rate_of_energy(*one) for one in arguments]
         tracks, moved = self.tracks(pair), whole + self.linear.apply(fields) if self.carried else 0
         rates += [of.rates(tracks[name], fields, moved).ravel() for name, (of, _) in self.carried.items()]
         return Pair(whole, np.hstack([*rates, []]))

@@ -255,25 +255,29 @@ class System:
                 fields[i] = np.where(self.box.n["xyz".index(axis)] == 0 if axis else self.box.mean_mode, 0, fields[i])
         return fields
 
-    def energy(self, text, fields, t=0.0):
-        [value] = np.ravel(self.expressions(self.place(fields, t)).value(text))
+    def energy(self, text, fields, ahead=0.0):
+        self.ahead = ahead  # what conditions add to unknowns between walls is as it will be after this time
+        [value] = np.ravel(self.expressions(self.place(fields, 0.0)).value(text))
         return self.box.mean(value.at_points())
+
+    def mine(self, name):
+        return [i for i, part in enumerate(self.names) if part.partition(".")[0] == name]
 
     def projected(self, name, force):
         """A force on one field as a change of all fields: what its equation and the constraints make of it."""
         given = np.zeros((len(self.names), *self.box.points), complex)
-        mine = [i for i, part in enumerate(self.names) if part.partition(".")[0] == name]
-        given[mine] = force
+        given[self.mine(name)] = force
         weights = self._inverses["all"][: len(self.names)]
         return self.without_means(-np.einsum("ij...,j...->i...", weights[:, self._rows_of_dt], given))
 
-    def rate_of_energy(self, text, fields, change):
-        """d/dt of the mean of a quadratic density, where the fields change so."""
+    def rate_of_energy(self, text, fields, change, moves=False):
+        """d/dt of the mean of a quadratic density where the fields change so, and conditions of unknowns if `moves`."""
         size, moved = np.abs(self.whole(fields)).max(), np.abs(change).max()
         if not moved > 1e-150 * size or not size:
             return 0.0
         scale = size / moved
-        ahead, behind = (self.energy(text, fields + sign * scale * change) for sign in (1, -1))
+        ahead, behind = (self.energy(text, fields + h * change, h * moves) for h in (scale, -scale))
+        self.ahead = 0.0
         return (ahead - behind) / 2 / scale
 
     def spectra(self, fields):

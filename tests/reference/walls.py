@@ -264,12 +264,9 @@ class Walled(System):
         self.tests = {name: tests(name, len(self.mine(name))) for name in self.fields}
         self.solved = {name: tests(name, 1) for name in self.unknowns if name in conditions}
         self.of_solved = [one for one in self.lines if "dt(" not in one and self.solved.keys() & _names(one)]
-        self.nothing, self.time = np.zeros((len(self.names), *box.along, box.count), complex), 0.0
+        self.nothing, self.time, self.ahead = np.zeros((len(self.names), *box.along, box.count), complex), 0.0, 0.0
         self.rates, self.others = {}, {}  # by cause: (decay, diffusion) by field, and other linear terms by part
         self._linear()
-
-    def mine(self, name):
-        return [i for i, part in enumerate(self.names) if part.partition(".")[0] == name]
 
     def place(self, fields, t):
         found = Place(self.box, dict(zip(self.names, self.whole(fields), strict=True)), t, Between)
@@ -280,8 +277,8 @@ class Walled(System):
     def _solution(self, place):
         """Coefficients of unknowns with conditions: A ψ' = R − A G, A of ∇² and numbers, as one system of each k."""
         found, names, box, none = self.expressions(place), list(self.solved), self.box, (0,) * self.box.dimensions
-        tests = list(self.solved.values())
-        made, right, a, b = [one.lifting[0] + 0j for one in tests], [], *np.zeros((2, len(names), len(names)))
+        tests, (a, b), right = list(self.solved.values()), np.zeros((2, len(names), len(names))), []
+        made = [one.lifting[0] + self.ahead * one.motion[0] + 0j for one in tests]
         for row, line in enumerate(self.of_solved):
             whole = found.value(line.split("=")[0])[()] + -found.value(line.split("=")[1])[()]
             known = {key: symbol for key, symbol in whole.linear.items() if key[1] == "field"}
