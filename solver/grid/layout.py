@@ -111,7 +111,10 @@ class Layout:
         Raises:
             ValueError: the devices cannot split it, or there are too few points between the walls.
         """
-        shape = tuple(n // factor for n in self.points)
+        shape = tuple(n if n == 1 else n // factor for n in self.points)
+        if 0 in shape or max(shape) < 2:
+            most = min(max(self.points) // 2, *(n for n in self.points if n > 1))
+            raise ValueError(f"{list(self.points)} points become {list(shape)}: a factor of at most {most} is needed")
         return replace(self, shape=shape, dealias=self.dealias if self.walls else "none")
 
     @cached_property
