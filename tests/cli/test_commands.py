@@ -281,6 +281,12 @@ WRONG = {
     "stray word": (["run", DEMO, "foo"], "unrecognized arguments: foo"),
     "missing file": (["run", "nowhere.toml"], "nowhere.toml: no such run file"),
     "misspelt key": (["run", DEMO, "grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
+    "misspelt section": (["check", DEMO, "titel=x"], "'titel=x': unknown key; did you mean 'title'?"),
+    "no folder for the page": (
+        ["report", ".", "--output", "no/page.html"],
+        "--output no/page.html: there is no folder no; the",
+    ),
+    "a folder as the page": (["compare", ".", "--output", "."], "--output .: the name of a file is needed"),
     "impossible split": (["check", DEMO, "--devices", "50"], "possible are 1 to 43 (in three dimensions pencils"),
     "impossible pencils": (
         ["check", DEMO, "devices.decomposition='pencil'", "--devices", "2021"],
@@ -288,7 +294,7 @@ WRONG = {
     ),
     "a mesh of other size": (
         ["check", DEMO, "devices={decomposition='pencil',mesh=[4,2]}", "--devices", "6"],
-        "mesh [4, 2] for 6 devices: two sides are needed, such as [1, 6], [2, 3], [3, 2], [6, 1]",
+        "devices.mesh: mesh [4, 2] for 6 devices: two sides are needed, such as [1, 6], [2, 3], [3, 2], [6, 1]",
     ),
     "a mesh for slabs": (["check", DEMO, "devices.mesh=[4,2]"], "decomposition = 'pencil' is needed"),
     "jaxdecomp on uneven sides": (
