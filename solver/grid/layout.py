@@ -86,7 +86,8 @@ class Layout:
         if self.walls and self.dimensions > 1 and self.pencils > 1:
             return f"{self.pencils} pencils in each slab between walls: it is split in slabs only"
         if self.dimensions == 1 and not self.many_lines:
-            return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
+            one = "devices.use = [0] in a run file, mesh=sw.device_mesh([0]) in Python"
+            return f"a one-dimensional grid on {self.slabs} devices: it can use one, {one}"
         split = self.order[0]
         axes = f"{self.points[0]} planes along x and {self.retained[split]} retained k{'xyz'[split]}"
         if self.slabs > self.max_slabs:

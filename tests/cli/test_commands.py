@@ -288,6 +288,10 @@ WRONG = {
     ),
     "a folder as the page": (["compare", ".", "--output", "."], "--output .: the name of a file is needed"),
     "impossible split": (["check", DEMO, "--devices", "50"], "possible are 1 to 43 (in three dimensions pencils"),
+    "one dimension on several devices": (
+        ["check", str(ROOT / "runs" / "korteweg_de_vries.toml"), "--devices", "4"],
+        "a one-dimensional grid on 4 devices: it can use one, devices.use = [0] in a run file",
+    ),
     "impossible pencils": (
         ["check", DEMO, "devices.decomposition='pencil'", "--devices", "2021"],
         "at most 43 slabs and at most 22 pencils in each is needed",
