@@ -9,6 +9,7 @@ ensemble has one more in front, `member`: each of its parts holds other members,
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -53,8 +54,10 @@ def device_mesh(
     if devices is None:
         everything = jax.devices()
         use = range(len(everything)) if use is None else use
-        _check_indices(use, len(everything))
+        use = _checked_indices(use, len(everything))
         devices = [everything[i] for i in use]
+    if not devices or not all(hasattr(device, "process_index") for device in devices):
+        raise TypeError(f"devices={devices!r}: a list of JAX's devices is needed, such as jax.devices()[:2]")
     idle = set(range(jax.process_count())) - {d.process_index for d in devices}
     if idle:
         raise ValueError(
@@ -175,19 +178,27 @@ def mesh_axes(devices: int, shape: Sequence[int] | None) -> dict[str, int]:
     """
     if shape is None:
         return {SLAB: devices}
+    if not isinstance(shape, Sequence) or isinstance(shape, str):
+        raise TypeError(f"mesh {shape!r} for {devices} devices: a list of two sides is needed")
     if len(shape) != 2 or min(shape) < 1 or math.prod(shape) != devices:
         fit = ", ".join(str([p, devices // p]) for p in range(1, devices + 1) if devices % p == 0)
         raise ValueError(f"mesh {list(shape)} for {devices} devices: two sides are needed, such as {fit}")
     return {SLAB: shape[0], PENCIL: shape[1]}
 
 
-def _check_indices(use: Sequence[int], available: int) -> None:
+def _checked_indices(use: Sequence[int], available: int) -> list[int]:
+    """The indices as numbers; raises TypeError or ValueError where they are not distinct ones of the job's devices."""
+    try:
+        use = [operator.index(i) for i in use]
+    except TypeError:
+        raise TypeError(f"devices {use!r} were chosen: a list of indices is needed, such as [0, 1]") from None
     wrong = [i for i in use if not 0 <= i < available]
     if wrong or len(set(use)) != len(use) or not len(use):
         raise ValueError(
             f"devices {list(use)} were chosen; name distinct indices from 0 to {available - 1}, "
             f"since the job has {available} devices"
         )
+    return use
 
 
 def mesh_parts(mesh: AnyMesh) -> tuple[int, int]:
@@ -297,6 +308,8 @@ def unpadded_sharding(mesh: AnyMesh, shape: Sequence[int], dimensions: int) -> N
 
 def show_sharding(array: jax.Array) -> str:
     """A few lines saying which device holds which part of `array`; for reading, works on any number of processes."""
+    if not isinstance(array, jax.Array):
+        raise TypeError(f"show_sharding of a {type(array).__name__}: an array of JAX is needed")
     lines = [f"{array.dtype}{list(array.shape)}  {array.sharding}"]
     for device, index in sorted(array.sharding.devices_indices_map(array.shape).items(), key=lambda p: p[0].id):
         lines.append(f"  {device}: {_slices(index, array.shape)}")

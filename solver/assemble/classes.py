@@ -119,6 +119,8 @@ def _known_by_name(kind: str, cls: Any, source: Source) -> Entry:
 
 def _import_module(name: str) -> ModuleType:
     """Import a module that Python finds, or that lies in the working directory."""
+    if not name:
+        raise ConfigError("a file or a module is needed in front of the colon")
     sys.path.append(os.getcwd())
     try:
         return importlib.import_module(name)

@@ -82,6 +82,8 @@ def check_device_count(config: Config, devices: int) -> None:
     Raises:
         ConfigError: the message names numbers that can.
     """
+    with _key_in_front("devices.mesh"):
+        mesh_axes(devices, config.devices.mesh)
     with _key_in_front("grid.shape"):
         method_of(config).check(layout_of(config, devices), abstract_mesh(config, devices))
     _check_coarser(config, devices)

@@ -61,7 +61,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     takes_overrides = chosen is not None and getattr(command(chosen), "OVERRIDES", False)
     # overrides may stand anywhere, also before and after an option, which argparse cannot parse
     overrides = [word for word in arguments if is_override(word)]
-    options = _parser(known, chosen).parse_args([word for word in arguments if not is_override(word)])
+    try:
+        options = _parser(known, chosen).parse_args([word for word in arguments if not is_override(word)])
+    except ConfigError:
+        _refuse_misspelt(arguments)
+        raise
     _refuse_twice(overrides)
     if overrides and not takes_overrides:
         raise ConfigError(f"{overrides[0]!r}: {options.command} takes no overrides")
@@ -87,6 +91,14 @@ def key_of(override: str) -> str:
     """The key that an override sets."""
     match = OVERRIDE.match(override)
     return "" if match is None else f"{match['first']}{match['rest']}".replace('"', "")
+
+
+def _refuse_misspelt(arguments: list[str]) -> None:
+    """Raises ConfigError if a word sets a key that is close to the name of a section."""
+    for match in filter(None, map(OVERRIDE.match, arguments)):
+        close = nearest(match["first"], SECTIONS)
+        if "did you" in close and not is_override(match.string) and not Path(match.string).exists():
+            raise ConfigError(f"{match.string!r}: unknown key{close}")
 
 
 def _refuse_twice(overrides: list[str]) -> None:

@@ -36,6 +36,22 @@ def open_any(path: str) -> RunDirectory:
     return directory
 
 
+def file_to_write(given: str) -> Path:
+    """The path of a file that `--output` names.
+
+    Raises:
+        ConfigError: it is a folder, or its folder does not exist.
+    """
+    path = Path(given)
+    if path.is_dir():
+        raise ConfigError(f"--output {given}: the name of a file is needed; this is a folder")
+    if not path.parent.is_dir():
+        raise ConfigError(
+            f"--output {given}: there is no folder {path.parent}; the name of a file in a folder is needed"
+        )
+    return path
+
+
 def runs_below(path: Path) -> list[RunDirectory]:
     """The runs in a directory, sorted by name; none if the directory is a run itself."""
     if not path.is_dir() or ((path / "config.toml").exists() and not is_ensemble(RunDirectory(path))):

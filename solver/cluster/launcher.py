@@ -68,6 +68,8 @@ def _explicit(
         raise LaunchError(f"--coordinator {coordinator}: HOST:PORT is needed")
     if not 1 <= host_and_port(coordinator)[1] <= 65535:
         raise LaunchError(f"--coordinator {coordinator}: a port from 1 to 65535 is needed")
+    if processes < 1:
+        raise LaunchError(f"--processes {processes}: 1 or more is needed")
     if not 0 <= process < processes:
         raise LaunchError(f"--process {process} of --processes {processes}: 0 to {processes - 1} is needed")
     started = mpi.started(environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import types
 import typing
@@ -61,10 +62,15 @@ def config_error(error: ValidationError, model: type[BaseModel], table: Any, pat
         return ConfigError(f"{key} is missing: {describe(hint)} is needed")
     if kind == "value_error":
         text = str(context["error"])
-        return ConfigError(text if isinstance(value, Mapping) else f"{key} = {value!r}: {text}")
+        return ConfigError(text if isinstance(value, Mapping) else f"{key} = {_as_written(value)}: {text}")
     needed = _bound(kind, context) or describe(hint)
     close = nearest(value, _choices(hint)) if isinstance(value, str) else ""
-    return ConfigError(f"{key} = {value!r}: {needed} is needed{close if 'did you' in close else ''}")
+    return ConfigError(f"{key} = {_as_written(value)}: {needed} is needed{close if 'did you' in close else ''}")
+
+
+def _as_written(value: Any) -> str:
+    """A value of a run file as text: dates and times as TOML has them, everything else as Python has it."""
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else repr(value)
 
 
 def _place(location: Sequence[Any], model: type[BaseModel], table: Any) -> tuple[list[Any], Any, Any]:

@@ -80,12 +80,12 @@ def parse(table: Mapping[str, Any], schema: Schema) -> Config:
     if "ensemble" in table:
         return _parse_ensemble(table, schema)
     solved = _equation(table.get("equation", {}), schema)
-    scalars = _scalars(_table(table, "scalars"))
+    own = list(solved.entry.fields_with(solved.parameters, {}))
+    scalars = _scalars(_table(table, "scalars"), own)
     fields = list(solved.entry.fields_with(solved.parameters, {name: one.units for name, one in scalars.items()}))
     grid = GridSection.read(_table(table, "grid"), "grid")
     started = _by_field(table.get("initial", {}), "initial", fields, needed=() if grid.walls else fields)
     started |= {name: ({"name": AT_WALLS}, f"initial.{name}") for name in fields if name not in started}
-    own = list(solved.entry.fields_with(solved.parameters, {}))
     forced = _by_field(_of_own_field(table.get("forcing", {}), own, fields), "forcing", fields, needed=())
     walls = _walls(_table(table, "walls"), [*fields, *solved.entry.unknowns], grid)
     time = TimeSection.read(_table(table, "time"), "time")
@@ -199,11 +199,13 @@ def _of_own_field(table: Any, own: Sequence[str], fields: Sequence[str]) -> Any:
     return {own[0]: table} if is_named and len(own) == 1 and len(fields) > 1 else table
 
 
-def _scalars(table: Mapping[str, Any]) -> dict[str, ScalarSection]:
-    """Passive scalars by name, `[scalars.NAME]`."""
+def _scalars(table: Mapping[str, Any], own: Sequence[str]) -> dict[str, ScalarSection]:
+    """Passive scalars by name, `[scalars.NAME]`, of an equation whose own fields are `own`."""
     for name, one in table.items():
         if not isinstance(one, Mapping):
             raise ConfigError(f"scalars.{name} = {one!r}: a table [scalars.NAME] is needed, for a scalar of any name")
+        if name in own:
+            raise ConfigError(f"scalars.{name}: the equation has {name!r} already; another name is needed")
     return {name: ScalarSection.read(one, f"scalars.{name}") for name, one in table.items()}
 
 

@@ -28,10 +28,25 @@ def product(a_hat: Array, b_hat: Array, modes: Modes, weight: ArrayLike = 1) -> 
         weight: broadcasts against `modes.spectral_shape`.
     """
     # component by component: XLA sums over a leading axis 4 times slower on CPUs
-    parts = [components(v.reshape(-1, *modes.spectral_shape)) for v in (a_hat, b_hat)]
+    parts = [components(one_axis(v, modes)) for v in (a_hat, b_hat)]
     real = sum(a.real * b.real for a, b in zip(*parts, strict=True))
     imaginary = sum(a.imag * b.imag for a, b in zip(*parts, strict=True))
     return {modes: ((weight * modes.mode_weights(), real, imaginary),)}
+
+
+def one_axis(u_hat: Array, modes: Modes) -> Array:
+    """Coefficients with all leading axes as one.
+
+    Raises:
+        ValueError: the last axes are not the modes, as of values at the points.
+    """
+    shape, needed = list(u_hat.shape), list(modes.spectral_shape)
+    if shape[-len(needed) :] != needed:
+        raise ValueError(
+            f"coefficients of shape {shape}: the last axes must be {needed}; values at the points become coefficients "
+            "by solver.fft.Transform(grid).forward"
+        )
+    return u_hat.reshape(-1, *needed)
 
 
 def plus(a: ModeSum, b: ModeSum, factor: ArrayLike = 1) -> ModeSum:

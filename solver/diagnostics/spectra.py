@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Inexact
 
-from solver.diagnostics.mode_sums import product, summed
+from solver.diagnostics.mode_sums import one_axis, product, summed
 from solver.diagnostics.sums import nearest_shell, sum_by_index
 from solver.grid import Grid, Modes
 from solver.operators.derivatives import components
@@ -170,4 +170,4 @@ def shell_flux(transfer: Float[Array, shells]) -> Float[Array, shells]:
 def _summed(density: Array, grid: Grid) -> Array:
     """Sum over components, times the weight of each stored mode."""
     # component by component, as `mode_sums.product`
-    return sum(components(density.reshape(-1, *grid.spectral_shape))) * grid.mode_weights()
+    return sum(components(one_axis(density, grid))) * grid.mode_weights()

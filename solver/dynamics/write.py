@@ -98,6 +98,8 @@ def write(
     Raises:
         WrittenError: a ValueError: the first thing that is wrong, with its place in the text.
     """
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"fields={fields!r}: a dict of ranks by name is needed, such as {{'u': 'scalar'}}")
     functions, defaults = declared_functions(functions)
     made = class_of(
         Text(

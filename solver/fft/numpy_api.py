@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AbstractMesh, Mesh
+from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jaxtyping import Array
 
 from solver.fft import primitive
@@ -18,7 +18,7 @@ from solver.fft.lowering import refuse_inside_shard_map
 from solver.fft.method import Method
 from solver.fft.stages import AnyArray, as_dtype, check_shape, fit
 from solver.grid import Layout
-from solver.mesh import device_mesh, mesh_parts
+from solver.mesh import SLAB, device_mesh, is_explicit, mesh_parts
 
 Values: TypeAlias = AnyArray | Sequence[Any]  # what NumPy makes an array of
 Ints: TypeAlias = Sequence[int] | None
@@ -44,7 +44,8 @@ def rfftn(
         axes: one to three axes to transform, x first; the others are batched. If None, the last len(s) axes; without
             `s` all axes, at most the last three.
         norm: `backward` (default), `ortho` or `forward`, as in NumPy.
-        mesh: from `solver.device_mesh`; all devices by default.
+        mesh: from `solver.device_mesh`; if None, the mesh of an array that is split over a mesh of this kind with
+            Explicit axes, else all devices.
         engine: as in `Transform`.
 
     Returns:
@@ -117,7 +118,8 @@ def _transform(
     if is_forward and real and jnp.iscomplexobj(a):
         raise ValueError(f"rfftn of dtype {a.dtype}: real input is needed; fftn takes complex")
     a, points = _fields(a, s, axes) if is_forward else _coefficients(a, s, axes, real)
-    mesh = device_mesh([0] if len(points) == 1 else None) if mesh is None else mesh
+    if mesh is None:
+        mesh = device_mesh([0]) if len(points) == 1 else _explicit_mesh_of(a) or device_mesh()
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(f"mesh={mesh!r}: a mesh from solver.device_mesh is needed")
     layout, method = Layout(points, "none", real, *mesh_parts(mesh)), Method(engine)
@@ -129,6 +131,13 @@ def _transform(
     a = as_dtype(a, _dtype(a.dtype, is_complex=not (is_forward and real)))
     transform = primitive.forward if is_forward else primitive.inverse
     return transform(a, layout, mesh, method, factor, padded=False)
+
+
+def _explicit_mesh_of(a: AnyArray) -> Any:
+    """The mesh that the type of an array names, if its axes are Explicit ones of `solver.device_mesh`; else None."""
+    sharding = jax.typeof(a).sharding if isinstance(a, jax.core.Tracer) else getattr(a, "sharding", None)
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    return mesh if mesh is not None and SLAB in mesh.axis_names and is_explicit(mesh) else None
 
 
 def _dtype(given: Any, *, is_complex: bool) -> np.dtype:

@@ -15,11 +15,13 @@ brings a whole field to every host.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jaxtyping import Array
@@ -42,12 +44,15 @@ def from_global(values: np.ndarray | Callable[[Index], np.ndarray], grid: Grid, 
         Array of the values' dtype on the grid's mesh.
 
     Raises:
-        ValueError: the shape differs from the grid's.
+        ValueError: the shape differs from the grid's, or the shape of a block does not fit its slices.
+        TypeError: values that are not an array of numbers, or no grid.
     """
     if callable(values):
+        _check_grid(grid)
         shape = (*([] if components is None else [components]), *grid.physical_shape)
-        return jax.make_array_from_callback(shape, grid.physical_sharding(len(shape)), values)
-    _check("a global array", values.shape, grid.physical_shape, grid)
+        read = functools.partial(_block, values, shape)
+        return jax.make_array_from_callback(shape, grid.physical_sharding(len(shape)), read)
+    _check("a global array", values, lambda: grid.physical_shape, grid)
     return jax.make_array_from_callback(values.shape, grid.physical_sharding(values.ndim), lambda index: values[index])
 
 
@@ -73,8 +78,7 @@ def from_process_local(block: np.ndarray, grid: Grid) -> Array:
     Raises:
         ValueError: the block does not have the shape of this process's part.
     """
-    here = tuple(s.stop - s.start for s in local_slices(grid))
-    _check("a process's block", block.shape, here, grid)
+    _check("a process's block", block, lambda: [s.stop - s.start for s in local_slices(grid)], grid)
     shape = (*block.shape[: block.ndim - grid.dimensions], *grid.physical_shape)
     return jax.make_array_from_process_local_data(grid.physical_sharding(len(shape)), block, shape)
 
@@ -88,12 +92,13 @@ def from_device_pieces(pieces: Sequence[np.ndarray | Array], grid: Grid) -> Arra
         ValueError: there are not as many pieces as devices, a piece does not have the shape of a device's part, or
             leading axes or a dtype unlike the first piece's; or copies differ.
     """
+    _check_grid(grid)
     mine = [d for d in grid.mesh.devices.flat if d.process_index == jax.process_index()]
     if len(pieces) != len(mine):
         raise ValueError(f"{len(pieces)} pieces for the {len(mine)} devices of process {jax.process_index()}")
     part = grid.physical_sharding().shard_shape(grid.physical_shape)
     for piece in pieces:
-        _check("a device's piece", piece.shape, part, grid)
+        _check("a device's piece", piece, lambda: part, grid)
     for i, piece in enumerate(pieces):
         if (piece.shape, piece.dtype) != (pieces[0].shape, pieces[0].dtype):
             raise ValueError(
@@ -117,12 +122,37 @@ def _refuse_unlike_copies(pieces: Sequence[np.ndarray | Array], parts: Sequence[
 
 
 def gather(array: Array) -> np.ndarray:
-    """The whole array as NumPy array on every process. Communication: an all-gather; each host needs a full copy."""
+    """The whole array as NumPy array on every process. Communication: an all-gather; each host needs a full copy.
+
+    Raises:
+        TypeError: not an array of JAX.
+    """
+    if not isinstance(array, jax.Array):
+        raise TypeError(f"gather of a {type(array).__name__}: an array of JAX is needed")
     if array.is_fully_addressable or array.is_fully_replicated:
         return np.asarray(array)
     return np.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
-def _check(what: str, given: Sequence[int], needed: Sequence[int], grid: Grid) -> None:
-    if tuple(given[len(given) - grid.dimensions :]) != tuple(needed) or len(given) < grid.dimensions:
-        raise ValueError(f"{what} of shape {list(given)}; its last axes must be {list(needed)} on this grid")
+def _block(read: Callable[[Index], np.ndarray], shape: Sequence[int], index: Index) -> np.ndarray:
+    """The block that a user's function reads; raises ValueError where it has another shape than its slices."""
+    block, needed = read(index), [len(range(*s.indices(n))) for s, n in zip(index, shape, strict=True)]
+    if list(np.shape(block)) != needed:
+        raise ValueError(f"the function gives a block of shape {list(np.shape(block))}; {needed} is needed for {index}")
+    return block
+
+
+def _check(what: str, given: np.ndarray | Array, needed: Callable[[], Sequence[int]], grid: Grid) -> None:
+    _check_grid(grid)
+    dtype = getattr(given, "dtype", None)
+    if not hasattr(given, "shape") or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
+        kind = type(given).__name__ if dtype is None else f"{type(given).__name__} of {dtype}"
+        raise TypeError(f"{what} that is a {kind}: an array of numbers is needed")
+    shape, last = list(given.shape), list(needed())
+    if shape[len(shape) - grid.dimensions :] != last or len(shape) < grid.dimensions:
+        raise ValueError(f"{what} of shape {shape}; its last axes must be {last} on this grid")
+
+
+def _check_grid(grid: Grid) -> None:
+    if not isinstance(grid, Grid):
+        raise TypeError(f"a {type(grid).__name__} as grid: a Grid is needed")

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding
+from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -96,6 +96,8 @@ class Grid:
             raise ValueError(f"walls {self.walls!r}: {last!r}, the last direction, is needed")
         if self.mesh is None:
             store("mesh", device_mesh([0]) if self.dimensions - bool(self.walls) <= 1 else device_mesh())
+        if not isinstance(self.mesh, Mesh | AbstractMesh):
+            raise TypeError(f"mesh={self.mesh!r}: a mesh from solver.device_mesh is needed")
         _ = self.layout
         self._check_squares()
 

@@ -86,7 +86,8 @@ class Layout:
         if self.walls and self.dimensions > 1 and self.pencils > 1:
             return f"{self.pencils} pencils in each slab between walls: it is split in slabs only"
         if self.dimensions == 1 and not self.many_lines:
-            return f"a one-dimensional grid on {self.slabs} devices: it can use one, mesh=sw.device_mesh([0])"
+            one = "devices.use = [0] in a run file, mesh=sw.device_mesh([0]) in Python"
+            return f"a one-dimensional grid on {self.slabs} devices: it can use one, {one}"
         split = self.order[0]
         axes = f"{self.points[0]} planes along x and {self.retained[split]} retained k{'xyz'[split]}"
         if self.slabs > self.max_slabs:
@@ -111,7 +112,10 @@ class Layout:
         Raises:
             ValueError: the devices cannot split it, or there are too few points between the walls.
         """
-        shape = tuple(n // factor for n in self.points)
+        shape = tuple(n if n == 1 else n // factor for n in self.points)
+        if 0 in shape or max(shape) < 2:
+            most = min(max(self.points) // 2, *(n for n in self.points if n > 1))
+            raise ValueError(f"{list(self.points)} points become {list(shape)}: a factor of at most {most} is needed")
         return replace(self, shape=shape, dealias=self.dealias if self.walls else "none")
 
     @cached_property

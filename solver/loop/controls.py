@@ -435,6 +435,8 @@ def check_end(end: Any, control: StepControl, begun: Any = None) -> None:
     Raises:
         ValueError: the end is not finite, too many steps away, or before the time at which the steps begin.
     """
+    if isinstance(end, str):
+        raise TypeError(f"end={end!r}: a finite time is needed")
     if not is_known(end):
         return
     if isinstance(end, bool) or not math.isfinite(end):

@@ -31,6 +31,8 @@ class Schedule:
         for name, value, kind in (("every_steps", self.every_steps, int), ("every_time", self.every_time, float)):
             if value is None:
                 continue
+            if isinstance(value, str) or not hasattr(value, "__float__"):
+                raise TypeError(f"{name} = {value!r}: a number is needed")
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} = {value}: a positive number is needed")
             if kind is int and int(value) != value:

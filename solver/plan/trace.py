@@ -146,11 +146,9 @@ def _bytes(tree: Any) -> int:
 def _advice(grid: Grid) -> str:
     layout = grid.layout
     if layout.max_slabs == layout.max_pencils == 1:
-        return (
-            "one device: a grid of one periodic axis is not split"
-            if grid.walls
-            else ("one device: a one-dimensional grid is not split")
-        )
+        several = "too few modes are kept to split them"
+        by_axes = several if grid.dimensions > 1 else "a one-dimensional grid is not split"
+        return f"one device: {'a grid of one periodic axis is not split' if grid.walls else by_axes}"
     most, most_pencils = layout.max_slabs, layout.max_slabs * layout.max_pencils
     if layout.pencils > 1:
         return f"pencil: two exchanges per transform; it stops at {most_pencils} devices, slabs at {most}"

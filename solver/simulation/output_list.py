@@ -39,8 +39,15 @@ class OutputList:
 
     @classmethod
     def of(cls, outputs: Iterable[Output], known: Iterable[type[Output]] = ()) -> OutputList:
-        """From outputs in any order; a run without `Checkpoints` among them keeps the last state."""
-        given = list(outputs)
+        """From outputs in any order; a run without `Checkpoints` among them keeps the last state.
+
+        Raises:
+            TypeError: something else than a list of outputs, or a class instead of an output.
+            ConfigError: two outputs of one kind.
+        """
+        given = list(outputs) if isinstance(outputs, Iterable) else [None]
+        if isinstance(outputs, Mapping) or not all(isinstance(output, Output) for output in given):
+            raise TypeError(f"outputs={outputs!r}: a list of outputs is needed, such as [solver.outputs.Series()]")
         outputs = [output.with_siblings(given) for output in given]
         names = [output.name for output in outputs]
         twice = sorted({name for name in names if names.count(name) > 1})

@@ -205,6 +205,7 @@ WRONG = {
     "no fields": (OWN.replace("fields = {", "felder = {"), "own.py:Decay", "needs a class attribute fields"),
     "abstract": (OWN.replace("def nonlinear", "def speed"), "own.py:Decay", "Decay has no nonlinear: linear and"),
     "no module": (OWN, "no_such_package.waves:Decay", "No module named 'no_such_package'"),
+    "no name of a module": (OWN, ":Decay", "':Decay': a file or a module is needed in front of the colon"),
     "wrong names": (OWN.replace('return {"u": jnp.z', 'return {"w": jnp.z'), "own.py:Decay", "own.py: Decay:"),
     "wrong shape": (OWN.replace("jnp.zeros_like(fields[\"u\"])", "fields[\"u\"][0]"), "own.py:Decay", "nonlinear()"),
     "raises in use": (OWN.replace("-self.c *", "-self.speed *"), "own.py:Decay", "no attribute 'speed'"),

@@ -281,14 +281,24 @@ WRONG = {
     "stray word": (["run", DEMO, "foo"], "unrecognized arguments: foo"),
     "missing file": (["run", "nowhere.toml"], "nowhere.toml: no such run file"),
     "misspelt key": (["run", DEMO, "grid.shpe=[1]"], "grid.shpe: unknown key; did you mean 'shape'?"),
+    "misspelt section": (["check", DEMO, "titel=x"], "'titel=x': unknown key; did you mean 'title'?"),
+    "no folder for the page": (
+        ["report", ".", "--output", "no/page.html"],
+        "--output no/page.html: there is no folder no; the",
+    ),
+    "a folder as the page": (["compare", ".", "--output", "."], "--output .: the name of a file is needed"),
     "impossible split": (["check", DEMO, "--devices", "50"], "possible are 1 to 43 (in three dimensions pencils"),
+    "one dimension on several devices": (
+        ["check", str(ROOT / "runs" / "korteweg_de_vries.toml"), "--devices", "4"],
+        "a one-dimensional grid on 4 devices: it can use one, devices.use = [0] in a run file",
+    ),
     "impossible pencils": (
         ["check", DEMO, "devices.decomposition='pencil'", "--devices", "2021"],
         "at most 43 slabs and at most 22 pencils in each is needed",
     ),
     "a mesh of other size": (
         ["check", DEMO, "devices={decomposition='pencil',mesh=[4,2]}", "--devices", "6"],
-        "mesh [4, 2] for 6 devices: two sides are needed, such as [1, 6], [2, 3], [3, 2], [6, 1]",
+        "devices.mesh: mesh [4, 2] for 6 devices: two sides are needed, such as [1, 6], [2, 3], [3, 2], [6, 1]",
     ),
     "a mesh for slabs": (["check", DEMO, "devices.mesh=[4,2]"], "decomposition = 'pencil' is needed"),
     "jaxdecomp on uneven sides": (

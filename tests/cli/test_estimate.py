@@ -17,6 +17,7 @@ from solver.io.files import in_words
 from solver.loop import FixedStep, trace_advance
 from solver.plan import Target, make_estimate
 from solver.plan.timing import transform_time
+from solver.plan.trace import _advice
 
 RUNS = Path(__file__).parents[2] / "runs"
 CASES = {
@@ -180,3 +181,8 @@ def test_the_files_of_a_run_are_as_many_as_planned(tmp_path, monkeypatch, capsys
     assert len(list((folder / "slices").glob("*.h5"))) == 4
     assert len((folder / "series.csv").read_text().splitlines()) == 2 + 7
     assert len(list((folder / "checkpoints").glob("step-*"))) <= 4
+
+
+def test_a_grid_of_a_single_mode_is_not_called_one_dimensional():
+    assert _advice(sw.Grid((2, 2, 2), mesh=sw.device_mesh([0]))) == "one device: too few modes are kept to split them"
+    assert _advice(sw.Grid((8,), mesh=sw.device_mesh([0]))) == "one device: a one-dimensional grid is not split"

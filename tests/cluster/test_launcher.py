@@ -148,6 +148,7 @@ REFUSED = {
     "half an address": ({}, ("h:1", None, None), "go together"),
     "no port": ({}, ("host", 2, 0), "HOST:PORT is needed"),
     "index too large": ({}, ("h:1", 2, 2), "--process 2 of --processes 2: 0 to 1"),
+    "no processes": ({}, ("h:1", 0, 0), "--processes 0: 1 or more is needed"),
     "contradicts srun": (STEP, ("h:1", 2, 0), "--processes 2, but srun started 4"),
     "contradicts mpirun": ({"OMPI_COMM_WORLD_SIZE": "3"}, ("h:1", 2, 0), "Open MPI started 3"),
     "contradicts mpiexec": (HYDRA, ("h:1", 2, 0), "MPICH started 4"),

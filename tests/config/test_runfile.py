@@ -117,6 +117,12 @@ REFUSED = {
     "zero interval": (["output.series={every_steps=0}"], "output.series.every_steps = 0: a positive number"),
     "longest step": (["time.max_step=0.1"], "time.max_step = 0.1 needs time.cfl or time.tolerance"),
     "minutes": (['time.wall_limit="12:99:00"'], "minutes and seconds of at most 59 are needed"),
+    "no time of the clock": (["time.wall_limit=00:00:00"], "time.wall_limit = 00:00:00: a positive time is needed"),
+    "a date": (["time.end=2026-01-02"], "time.end = 2026-01-02: a number is needed"),
+    "scalar with a field's name": (
+        ["scalars.velocity.diffusivity=0.1"],
+        "scalars.velocity: the equation has 'velocity' already; another name is needed",
+    ),
     "not an override": (["grid"], "'grid': an override is written section.key=value"),
     "through a value": (["title.x=1"], "'title' is not a table"),
 }

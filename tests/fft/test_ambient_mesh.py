@@ -44,3 +44,18 @@ def test_a_transform_traced_under_another_explicit_mesh_is_named():
         pytest.raises(ValueError, match=r"traced under jax.set_mesh .* \['a', 'b'\]"),
     ):
         jax.jit(sw.fft.rfftn)(u)
+
+
+@pytest.mark.parametrize(
+    "split", [{}, {"shape": (2, 2)}, {"use": (1, 3)}], ids=["slabs", "pencils", "two of the devices"]
+)
+def test_free_transforms_of_an_array_with_explicit_axes_stay_on_its_mesh(split):
+    mesh = sw.device_mesh(**{"use": range(4)} | split, axis_type=AxisType.Explicit)
+    values = np.random.default_rng(0).normal(size=(8, 4, 4))
+    with jax.set_mesh(mesh):
+        u = jax.device_put(values, jax.NamedSharding(mesh, jax.P("slab")))
+        for transform in (sw.fft.rfftn, jax.jit(sw.fft.rfftn)):
+            u_hat = transform(u)
+            assert u_hat.sharding.mesh == mesh
+            np.testing.assert_allclose(np.moveaxis(u_hat, -1, -3), np.fft.rfftn(values), atol=1e-13)
+        assert sw.fft.irfftn(u_hat, values.shape).sharding.mesh == mesh

@@ -184,13 +184,18 @@ jax.config.update("jax_platforms", "cpu")
 import numpy as np
 import solver as sw
 print(sw.Grid(np.array([16, 12]), precision="float32").shape, sw.Grid([8], (np.float32(1),), precision="float32").shape)
+small = sw.Grid((16, 12), precision="float32", mesh=sw.device_mesh([0]))
 for call in (
     lambda: sw.Grid((16.7, 16)), lambda: sw.Grid((16, "8")), lambda: sw.Grid(16), lambda: sw.Grid((16, 8), "long"),
     lambda: sw.Grid((16, 8), [[1, 2]]), lambda: sw.fft.rfftn([[1.0, 2.0], [3.0, 4.0]], s=(2.5, 2)),
+    lambda: sw.Grid((16, 8), precision="float32", mesh=3), lambda: sw.device_mesh("ab"),
+    lambda: sw.device_mesh(devices=[0]), lambda: sw.device_mesh([0], shape=1), lambda: sw.from_global("abc", small),
+    lambda: sw.from_process_local(np.full((16, 12), "a"), small), lambda: sw.from_global(np.ones(2), "small"),
+    lambda: sw.gather(3), lambda: sw.show_sharding([1.0]),
 ):
     try:
         call()
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         print(error)
 """
 
@@ -206,6 +211,15 @@ def test_wrong_types_are_named_in_one_line():
         "lengths long: 2 positive, finite numbers are needed, or one for all axes",
         "lengths [[1, 2]]: 2 positive, finite numbers are needed, or one for all axes",
         "s=(2.5, 2): a list of whole numbers is needed",
+        "mesh=3: a mesh from solver.device_mesh is needed",
+        "devices 'ab' were chosen: a list of indices is needed, such as [0, 1]",
+        "devices=[0]: a list of JAX's devices is needed, such as jax.devices()[:2]",
+        "mesh 1 for 1 devices: a list of two sides is needed",
+        "a global array that is a str: an array of numbers is needed",
+        "a process's block that is a ndarray of <U1: an array of numbers is needed",
+        "a str as grid: a Grid is needed",
+        "gather of a int: an array of JAX is needed",
+        "show_sharding of a list: an array of JAX is needed",
     ]
 
 

@@ -67,6 +67,11 @@ def test_wrong_shapes_are_refused(grid):
         sw.from_device_pieces([WHOLE] * 4, grid)
 
 
+def test_a_block_of_another_shape_than_its_slices_is_refused(grid):
+    with pytest.raises(ValueError, match=r"gives a block of shape \[16, 12, 4\]; \[3, 4, 12, 4\] is needed"):
+        sw.from_global(lambda index: WHOLE[0], grid, components=3)
+
+
 def test_show_sharding_names_devices_and_blocks(grid):
     text = sw.show_sharding(sw.from_global(WHOLE, grid))
     assert "float64[3, 16, 12, 4]" in text

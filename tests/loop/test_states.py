@@ -158,6 +158,17 @@ for given in [(flow, "ifrk4", state), (flow, sw.steppers.IFRK4, state), (stepper
             door(*given)
         except TypeError as error:
             print(error)
+ended = lambda outputs: sw.run(flow, stepper, state, step=0.1, end=0.1, directory="not made", outputs=outputs)
+for door in (
+    lambda: ended(sw.outputs.Series), lambda: ended([sw.outputs.Series]), lambda: ended({"series": 1}),
+    lambda: next(sw.evolve(flow, stepper, state, step=0.1, end="1")), lambda: sw.outputs.Series(every_steps="1"),
+    lambda: sw.write(["dt(u) = lap(u)"], fields=["u"]), lambda: sw.diagnostics.shell_spectrum(w, grid),
+    lambda: sw.diagnostics.mean_square(w, grid),
+):
+    try:
+        door()
+    except (TypeError, ValueError) as error:
+        print(str(error).partition("; values")[0].partition(", such as")[0])
 """
 
 
@@ -170,6 +181,13 @@ def test_what_is_given_in_another_place_or_kind_is_named(make_grid):
         "stepper is the class IFRK4, not an instance of it: a stepper, such as solver.steppers.IFRK4(), is needed": 5,
         "equation is of type IFRK4: an equation, such as solver.equations.Burgers(grid, 0.1), is needed": 5,
         "state is of type ArrayImpl: a State, as initial_state makes one, is needed": 4,
+        "outputs=<class 'solver.outputs.series.Series'>: a list of outputs is needed": 1,
+        "outputs=[<class 'solver.outputs.series.Series'>]: a list of outputs is needed": 1,
+        "outputs={'series': 1}: a list of outputs is needed": 1,
+        "end='1': a finite time is needed": 1,
+        "every_steps = '1': a number is needed": 1,
+        "fields=['u']: a dict of ranks by name is needed": 1,
+        "coefficients of shape [1, 12, 10]: the last axes must be [4, 7]": 2,
     }
 
 

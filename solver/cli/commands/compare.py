@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from solver.cli.directory import runs_at
+from solver.cli.directory import file_to_write, runs_at
 from solver.cli.view import add_choice, needs, view_of
 from solver.io import write_text
 
@@ -23,8 +22,9 @@ def run(options: argparse.Namespace) -> int:
     """Write the page and print its name."""
     from solver.report import comparison_page
 
+    page = file_to_write(options.output)
     runs = [run.path for path in options.directories for run in runs_at(path)]
     with needs("compare"):
-        write_text(Path(options.output), comparison_page(runs, view_of(options)))
+        write_text(page, comparison_page(runs, view_of(options)))
     print(options.output)
     return 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from solver.cli.directory import open_run
+from solver.cli.directory import file_to_write, open_run
 from solver.cli.view import add_view, needs, view_of
 from solver.config import ConfigError
 from solver.io import RunDirectory
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         directory, view = open_run(options.directory), view_of(options)
         count, pictures = _pictures(directory, view, options.slices)
         default = directory.path / "figures" / ("movie.mp4" if has_ffmpeg() else "movie.gif")
-        target = Path(options.output) if options.output else default
+        target = file_to_write(options.output) if options.output else default
         if not options.output:
             target.parent.mkdir(exist_ok=True)
         write_movie(pictures, target, frame_rate(count) if options.fps is None else options.fps)

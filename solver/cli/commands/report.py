@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from solver.cli.directory import runs_below
+from solver.cli.directory import file_to_write, runs_below
 from solver.cli.view import add_choice, add_profiles, needs, view_of
 from solver.config import ConfigError
 from solver.io import RunDirectory, write_text
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             if runs:
                 raise ConfigError(f"{directory}: holds several runs; --data and --after need one run")
             check_profiles(RunDirectory(directory), view)
-        target = Path(options.output) if options.output else directory / "report.html"
+        target = file_to_write(options.output) if options.output else directory / "report.html"
         if is_ensemble(RunDirectory(directory)):
             text = ensemble_page(directory)
         else:
