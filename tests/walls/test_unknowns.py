@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 from numpy.polynomial import chebyshev
 
 import solver as sw
@@ -207,6 +208,45 @@ def test_budgets_close_where_conditions_of_an_unknown_move(make_grid, of):
     for name, causes in budget.items():
         rate = float(after[name] - before[name]) / (2 * step)
         assert float(sum(causes.values())) == pytest.approx(rate, rel=1e-7), (name, causes)
+
+
+# ---- the time, and what a CFL number counts -------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_unknown_whose_equation_holds_the_time_is_reported_at_its_time(make_grid):
+    """Its values, the CFL number, a cause with it, and the pressure that it needs: p = S cos x h(y)."""
+    grid, t = make_grid((16, 33), 1, lengths=(2 * np.pi, 1.0), walls="y"), 0.7
+    lines = ["dt(u) = -u@grad(u) - grad(p) + nu*lap(u) + cause(buoyancy, T*up)", "div(u) = 0"]
+    made = sw.write([*lines, "dt(c) = -v@grad(c)", "lap(T) = 50*sin(t)*cos(x)"], {"u": "vector", "c": "scalar"},
+                    {"p": "scalar", "T": "scalar"}, {"v": "perp(T)"})  # fmt: skip
+    bare = made(grid, nu=0.1, walls={"T": walls.Value(), "c": walls.Slope()})
+    flow, (x, y) = bare.at_time(t), grid.coordinates()
+
+    @jax.jit
+    def reported(flow, c):
+        fields = flow.from_physical({"u": jnp.zeros((2, *grid.physical_shape)), "c": c})
+        change, rate = flow.change_and_rate(fields, t)
+        values = derived_quantities(flow)["T"].make(fields), flow.report.velocity_pressure().at_points(fields)
+        rising = {**fields, "u": 1e-3 * change["u"]}
+        changes = Changes(flow.linear().apply(rising), flow.nonlinear(rising, t), {})
+        causes = flow.report.budget(rising, changes)["u_energy"]
+        return *values, rate, flow.rate(fields), flow.to_physical(rising)["u"][1], causes["buoyancy"]
+
+    size, middle = 50 * np.sin(t), y - 0.5
+    temperature = size * np.cos(x) * (np.cosh(middle) / np.cosh(0.5) - 1)
+    a = -(1 + 0.5 * np.tanh(0.5)) / (2 * np.cosh(0.5))
+    pressure = size * np.cos(x) * (a * np.sinh(middle) + middle * np.cosh(middle) / (2 * np.cosh(0.5)))
+    found, of_pressure, of_step, rate, rising, cause = reported(flow, jnp.asarray(np.cos(x + y))[None])
+    np.testing.assert_allclose(found, temperature, atol=1e-11)
+    np.testing.assert_allclose(of_pressure, pressure, atol=1e-11)
+    assert float(rate) == pytest.approx(float(of_step), rel=1e-12)
+    assert float(rate) > 10.0
+    assert float(cause) == pytest.approx(
+        np.sum(grid_mean(grid) * np.mean(np.asarray(rising) * temperature, 0)), rel=1e-10
+    )
+    with refused_in_one_line(r"holds t: equation.at_time\(t\) of the time of the fields is needed"):
+        reported(bare, jnp.asarray(np.cos(x + y))[None])
 
 
 # ---- devices and gradients ------------------------------------------------------------------------------------------
