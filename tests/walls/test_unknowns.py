@@ -249,6 +249,22 @@ def test_an_unknown_whose_equation_holds_the_time_is_reported_at_its_time(make_g
         reported(bare, jnp.asarray(np.cos(x + y))[None])
 
 
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["dt(q) = -dx(psi)", "lap(psi) = cos(x)*q"], "psi acts by itself and follows from products"),
+        (["dt(q) = -dx(psi)", "lap(psi) = sin(t)*q"], "psi acts by itself and follows from products"),
+        (["dt(q) = explicit(3*dx(psi))", "lap(psi) = q"], "what stands outside L is linear"),
+        (["dt(q) = -(1 + cos(t))*psi", "lap(psi) = q"], "what stands outside L is linear"),
+        (["dt(q) = lap(q) + explicit(3*dx(psi))", "lap(psi) = cos(x)"], ""),
+    ],
+)
+def test_a_text_tells_no_cfl_number_where_the_response_of_an_unknown_is_not_seen(make_grid, lines, reason):
+    made = sw.write(lines, {"q": "scalar"}, {"psi": "scalar"})
+    why = made(make_grid((8, 13), 1, walls="y"), walls={"q": walls.Slope(), "psi": walls.Value()}).why_no_rate
+    assert reason in why if reason else not why
+
+
 # ---- devices and gradients ------------------------------------------------------------------------------------------
 
 
