@@ -37,8 +37,12 @@ def channel(grid, of=None, lines=(), **numbers):
     )
 
 
+def unknown_of(flow, fields, name="psi"):
+    return derived_quantities(flow)[name].make(fields)
+
+
 def unknown_at_points(flow, fields, name="psi"):
-    return np.asarray(derived_quantities(flow)[name].make(fields))
+    return np.asarray(unknown_of(flow, fields, name))
 
 
 # ---- waves ----------------------------------------------------------------------------------------------------------
@@ -299,6 +303,26 @@ def test_gradients_reach_conditions_and_numbers_of_an_unknown(make_grid):
         difference = float(square(at + step) - square(at - step)) / 2e-4
         assert float(found[i]) == pytest.approx(difference, rel=1e-6)
         assert abs(difference) > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gauge", [["mean(psi) = 0"], []])
+def test_a_gauge_is_known_while_numbers_are_traced(make_grid, gauge):
+    """The largest ψ goes as 1/S, and its mean is open for each S."""
+    grid = make_grid((8, 13), 1, lengths=(2 * np.pi, H), walls="y")
+    made = sw.write(["dt(q) = -dx(psi)", "S*lap(psi) = q", *gauge], {"q": "scalar"}, {"psi": "scalar"})
+    q = jnp.asarray(np.cos(grid.coordinates()[0]) + np.zeros(grid.shape))[None]
+
+    def largest(number):
+        flow = made(grid, S=number, walls={"q": walls.Slope(), "psi": walls.Slope()})
+        return jnp.max(unknown_of(flow, flow.from_physical({"q": q})))
+
+    if not gauge:
+        with refused_in_one_line(r"slopes at both walls leave the mean of psi open"):
+            jax.eval_shape(largest, 1.0)
+        return
+    np.testing.assert_allclose(jax.jit(jax.vmap(largest))(jnp.array([1.0, 2.0])), [1.0, 0.5], rtol=1e-12)
+    assert float(jax.jit(jax.grad(largest))(2.0)) == pytest.approx(-0.25, rel=1e-12)
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
