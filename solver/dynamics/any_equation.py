@@ -266,7 +266,7 @@ class AnyEquation(eqx.Module):
     # ---- how it is stepped ----------------------------------------------------------------------------------
 
     def at_time(self, t: ArrayLike) -> Any:
-        """This equation under the conditions that its walls have at time t; itself where none depends on time.
+        """This equation at time t, where conditions at its walls or its text between walls hold t; else itself.
 
         What looks at whole fields needs it there: values at the points, columns, the report. What takes a time of its
         own, such as `nonlinear`, and steps do not.

@@ -36,6 +36,7 @@ from solver.written.derivation import Derivation, derived_units, in_dimensions
 from solver.written.elimination import named
 from solver.written.plan import Plan
 from solver.written.tree import Call, Derivative, Negative, Node, Product, Quotient, Slot, Sum, WrittenError
+from solver.written.walled import of_time
 
 DOUBLINGS = 7  # of the power of a matrix
 STEEPEST = 0.08  # of ∂/∂z between two values, whose largest eigenvalue is 0.072 to 0.08 N²/H for 24 to 96 points
@@ -193,7 +194,21 @@ class EvaluationBetweenWalls(Evaluation):
             found |= dict(zip(self.scalars(name), components(whole), strict=True))
         return found
 
-    def rows(self, fields: Fields, t: ArrayLike = 0.0) -> PolynomialRows:
+    def time(self, *, is_needed: bool) -> ArrayLike:
+        """The time that the equation has, or 0.
+
+        Raises:
+            ValueError: a time is needed, and the equation is at no time.
+        """
+        t = self.equation.time_at_walls
+        if t is None and is_needed:
+            raise ValueError(f"{self.equation.name} holds t: equation.at_time(t) of the time of the fields is needed")
+        return 0.0 if t is None else t
+
+    def rows(self, fields: Fields, t: ArrayLike | None = None) -> PolynomialRows:
+        """The fields and the unknowns, these at a time: by default at the time that the equation has."""
+        if t is None:
+            t = self.time(is_needed=bool(of_time(solve.group for solve in self.between.solves)))
         rows = PolynomialRows(self.modes(t), self.series(fields))
         if self.text.walled:
             bare = [name for name in self.equation.fields if self.equation.space(name).lifting is None]
@@ -335,7 +350,8 @@ class EvaluationBetweenWalls(Evaluation):
     def mean_changes(self, fields: Fields, name: str) -> Array:
         """Means over the box of the rates of change of a velocity's components, without a force that keeps its mean."""
         space, between = self.equation.space(name), self.between
-        rows, _ = self.products(between.plan, self.rows(fields), None)
+        t = self.time(is_needed=self.text.plain.holds_time)
+        rows, _ = self.products(between.plan, self.rows(fields, t), None)
         decay, diffusion = (self._number(of.get(name)) for of in (between.linear.decay, between.linear.diffusion))
         c = space.series(fields[name])
         linear = space.means_of_polynomials(decay * c + diffusion * space.laplacian_of(c))

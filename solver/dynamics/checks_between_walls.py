@@ -59,10 +59,7 @@ def check_between_walls(equation: Any) -> None:
 
 
 def _check_unknowns(equation: Any, without_mean: frozenset[str], group: Group) -> None:
-    """Refuse unknowns that are coupled under conditions of two kinds, and a mean that nothing gives.
-
-    Numbers that are being traced pass.
-    """
+    """Refuse unknowns that are coupled under conditions of two kinds, and a mean that nothing gives."""
     names = list(dict.fromkeys(map(named, group.unknowns)))
     half = 0.5 * float(equation.grid.lengths[-1])
     kinds = {name: equation.walls[name].homogeneous(half) for name in names}
@@ -100,13 +97,13 @@ def _refuse_changes_of_means(equation: Any, between: BetweenWalls) -> None:
 
 
 def _is_singular(equation: Any, group: Group) -> bool:
-    """True if the equations of unknowns do not give their means over the box."""
-    one = OneMode(equation.all_numbers, [0.0] * equation.grid.dimensions)
+    """True if the equations of unknowns do not give their means over the box, whatever numbers are being traced."""
+    random = np.random.default_rng(7)
+    known = lambda leaf: random.uniform(0.5, 1.5, leaf.shape) if isinstance(leaf, jax.core.Tracer) else leaf  # noqa: E731
+    one = OneMode(jax.tree.map(known, equation.all_numbers), [0.0] * equation.grid.dimensions)
     values = [
         [multiplied_out(one.value(group.matrix.get((row, u), ZERO))) for u in group.unknowns] for row in group.rows
     ]
-    if any(isinstance(value, jax.core.Tracer) for value in jax.tree.leaves(values)):
-        return False
     matrix = np.array(values, float)
     size = max(float(np.max(np.abs(matrix))), 1e-300)
     return bool(abs(np.linalg.det(matrix / size)) < VANISHES)

@@ -105,7 +105,7 @@ class Equation(Splittable, AnyEquation):
     between: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # modes of each field between walls
     shift: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # of the points, during one evaluation
     kept_of_bodies: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # at rest, during a step
-    time_at_walls: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # where conditions depend on it
+    time_at_walls: Any = eqx.field(default=None, kw_only=True, init=False, repr=False)  # where they or the text hold it
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -384,11 +384,15 @@ class Equation(Splittable, AnyEquation):
     # ---- as steppers take it --------------------------------------------------------------------------------
 
     def at_time(self, t: ArrayLike) -> Any:
-        if self.walls is None or not any(walls.hold_time for walls in self.walls.values()):
+        if self.walls is None or not (self._text_holds_time or any(walls.hold_time for walls in self.walls.values())):
             return self
         t = t if hasattr(t, "dtype") else np.float64(t)  # of one type, so that one program serves all times
         at = lambda e: eqx.tree_at(lambda e: e.time_at_walls, e, t, is_leaf=lambda leaf: leaf is None)  # noqa: E731
         return self._copied(self.grid, at)
+
+    @property
+    def _text_holds_time(self) -> bool:
+        return self.text is not None and self.plain_text.holds_time
 
     def at_step(self, forcing: Mapping[str, Any] = MappingProxyType({}), key: Any = (), step: ArrayLike = 0) -> Driven:
         return Driven(self, dict(forcing), key, step)

@@ -213,7 +213,7 @@ class FlowSource:
         return curl(u, self.equation.grid)
 
     def _acceleration(self, carrier: str) -> Array:
-        """∂u/∂t, to which u·∇u is added at the particles."""
+        """∂u/∂t of the fields and of what conditions at walls add; u·∇u is added at the particles."""
         if self.changes is None:
             raise ValueError("particles: the acceleration of the fluid is not known at the start")
         own = self.equation.fields_alone(self.fields)
@@ -221,5 +221,11 @@ class FlowSource:
             name: self.changes.linear[name] + self.changes.nonlinear[name] + self.changes.forcing.get(name, 0)
             for name in own
         }
-        velocity = lambda fields: _flows_of(self.equation, {**self.fields, **fields})[carrier]  # noqa: E731
-        return jax.jvp(velocity, (own,), (change,))[1]
+        t = self.equation.time_at_walls
+        given = own, None if t is None else jnp.asarray(t, self.equation.grid.dtype)
+
+        def velocity(fields: Fields, t: Any) -> Array:
+            equation = self.equation if t is None else self.equation.at_time(t)
+            return _flows_of(equation, {**self.fields, **fields})[carrier]
+
+        return jax.jvp(velocity, given, (change, None if t is None else jnp.ones_like(given[1])))[1]

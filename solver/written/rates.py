@@ -17,7 +17,7 @@ import numpy as np
 
 from solver.written.components import ONE, ZERO, minus, plus, times
 from solver.written.degrees import holds_time
-from solver.written.elimination import Reduced, replaced
+from solver.written.elimination import Reduced, named, replaced
 from solver.written.formula import unicode
 from solver.written.leading import leading_order
 from solver.written.linear import NoSlope, coefficient
@@ -25,6 +25,7 @@ from solver.written.matrices import matrix, projector
 from solver.written.plan import Plan
 from solver.written.symbols import RandomModes, applied, random_modes
 from solver.written.tree import Call, Name, Node, Number, Slot
+from solver.written.walled import of_products
 
 Entries: TypeAlias = dict[tuple[Node, Node], Node]  # of a matrix, by row and column
 Terms: TypeAlias = dict[tuple[float, tuple[Node, Node]], list[Node]]  # of entries, by the order of the wavenumber
@@ -75,6 +76,9 @@ class Unseen:
 
 def rate(reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rate | Unseen:
     """The rate of N, whose changes of each scalar are given in the products of its plan."""
+    if hidden := _from_products(reduced, changes):
+        return Unseen(f"{hidden} acts by itself and follows from products of the fields, a place or the time")
+    changes = {scalar: replaced(change, reduced.walled_in_fields) for scalar, change in changes.items()}
     if not plan.products:
         holds_fields = any(part in reduced.scalars for change in changes.values() for part in change.walk())
         return Unseen("what stands outside L is linear") if holds_fields else Rate(None, ZERO, {})
@@ -87,6 +91,13 @@ def rate(reduced: Reduced, plan: Plan[Any], changes: Mapping[Node, Node]) -> Rat
         return Unseen("terms of its fields depend on time") if linearised.holds_time else linearised.rate()
     except NoSlope as error:
         return Unseen(f"the derivative of {error} is not known")
+
+
+def _from_products(reduced: Reduced, changes: Mapping[Node, Node]) -> str:
+    """The name of an unknown with conditions at walls that products give and that is a linear term; empty without."""
+    alone = {scalar for _, scalar in reduced.linear} | {part for change in changes.values() for part in change.walk()}
+    found = alone & of_products(reduced.walled, reduced.system)
+    return min(map(named, found), default="")
 
 
 class _Linearised:

@@ -10,6 +10,7 @@ from typing import Any
 
 from solver.written import closures
 from solver.written.canonical import canonical, canonical_table
+from solver.written.degrees import holds_time
 from solver.written.energies import names_of_squares
 from solver.written.formula import unicode
 from solver.written.kinds import VECTOR, kind_of
@@ -259,6 +260,11 @@ class Text:
             {name: axis for name, axis in self.means if axis}, [wall.right for wall in self.walls],
             self.walled,
         )  # fmt: skip
+
+    @property
+    def holds_time(self) -> bool:
+        """True if its equations hold the time."""
+        return any(holds_time(side) for line in self.system.lines for side in (line.left, line.right))
 
     @property
     def penalised(self) -> str:

@@ -10,8 +10,10 @@ from written_runs import convection
 
 import solver as sw
 from solver.cli.main import main
+from solver.dynamics.budget import Changes
 from solver.dynamics.companion import Step
 from solver.particles.exchange import flow_at
+from solver.particles.flow import FlowSource
 from solver.particles.splines import cells, halves, knot_slopes, knot_weights, spline_error, whole_of
 from solver.particles.starts import check_start, positions_at_start
 from solver.spaces.field import Field
@@ -85,6 +87,26 @@ def test_a_parabola_carries_them_exactly(shape, devices, kind):
     wanted = STARTS[d] + 4.0 * np.eye(d)[0] * (4 * z * (1 - z))[:, None]
     np.testing.assert_allclose(places(flow, state), wanted, rtol=0, atol=1e-12)
     assert np.asarray(state.field["dust"])[0].max() < 2
+
+
+@pytest.mark.slow
+def test_acceleration_above_a_plate_that_swings():
+    """Stokes' second problem: u = Re exp(iωt) sinh κ(H − y)/sinh κH with κ² = iω/ν, also at the plate."""
+    t, omega, kappa = 0.3, 2.0, np.sqrt(2j / 0.1)
+    at = lambda y: np.exp(1j * omega * t) * np.sinh(kappa * (1 - y)) / np.sinh(kappa)  # noqa: E731
+    still = sw.particles.Tracers(places=np.array([[0.1, 0.0], [0.2, 0.02], [0.7, 0.6]]))
+    flow = channel((8, 25), walls=sw.walls.Moving(lower=f"cos({omega}*t)"), particles=still).at_time(t)
+    u = np.stack([at(flow.grid.coordinates()[1]).real + np.zeros((8, 1)), np.zeros((8, 25))])
+
+    @jax.jit
+    def accelerations(flow, u, places):
+        fields = flow.from_physical({"velocity": u})
+        changes = Changes(flow.linear().apply(fields), flow.nonlinear(fields, t), {})
+        return FlowSource(flow, fields, changes, None).values(places, {"acceleration"}, 6, False)["acceleration"]
+
+    found = accelerations(flow, jnp.asarray(u), jnp.asarray(still.places).T)
+    np.testing.assert_allclose(found[0], (1j * omega * at(still.places[:, 1])).real, atol=2e-5)
+    np.testing.assert_allclose(found[1], 0, atol=1e-12)
 
 
 @pytest.mark.slow

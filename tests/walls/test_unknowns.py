@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import refused_in_one_line
 from numpy.polynomial import chebyshev
 
 import solver as sw
@@ -36,8 +37,12 @@ def channel(grid, of=None, lines=(), **numbers):
     )
 
 
+def unknown_of(flow, fields, name="psi"):
+    return derived_quantities(flow)[name].make(fields)
+
+
 def unknown_at_points(flow, fields, name="psi"):
-    return np.asarray(derived_quantities(flow)[name].make(fields))
+    return np.asarray(unknown_of(flow, fields, name))
 
 
 # ---- waves ----------------------------------------------------------------------------------------------------------
@@ -225,6 +230,61 @@ def test_the_energy_of_an_unknown_that_its_walls_alone_change(make_grid):
     }
 
 
+# ---- the time, and what a CFL number counts -------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_unknown_whose_equation_holds_the_time_is_reported_at_its_time(make_grid):
+    """Its values, the CFL number, a cause with it, and the pressure that it needs: p = S cos x h(y)."""
+    grid, t = make_grid((16, 33), 1, lengths=(2 * np.pi, 1.0), walls="y"), 0.7
+    lines = ["dt(u) = -u@grad(u) - grad(p) + nu*lap(u) + cause(buoyancy, T*up)", "div(u) = 0"]
+    made = sw.write([*lines, "dt(c) = -v@grad(c)", "lap(T) = 50*sin(t)*cos(x)"], {"u": "vector", "c": "scalar"},
+                    {"p": "scalar", "T": "scalar"}, {"v": "perp(T)"})  # fmt: skip
+    bare = made(grid, nu=0.1, walls={"T": walls.Value(), "c": walls.Slope()})
+    flow, (x, y) = bare.at_time(t), grid.coordinates()
+
+    @jax.jit
+    def reported(flow, c):
+        fields = flow.from_physical({"u": jnp.zeros((2, *grid.physical_shape)), "c": c})
+        change, rate = flow.change_and_rate(fields, t)
+        values = derived_quantities(flow)["T"].make(fields), flow.report.velocity_pressure().at_points(fields)
+        rising = {**fields, "u": 1e-3 * change["u"]}
+        changes = Changes(flow.linear().apply(rising), flow.nonlinear(rising, t), {})
+        causes = flow.report.budget(rising, changes)["u_energy"]
+        return *values, rate, flow.rate(fields), flow.to_physical(rising)["u"][1], causes["buoyancy"]
+
+    size, middle = 50 * np.sin(t), y - 0.5
+    temperature = size * np.cos(x) * (np.cosh(middle) / np.cosh(0.5) - 1)
+    a = -(1 + 0.5 * np.tanh(0.5)) / (2 * np.cosh(0.5))
+    pressure = size * np.cos(x) * (a * np.sinh(middle) + middle * np.cosh(middle) / (2 * np.cosh(0.5)))
+    found, of_pressure, of_step, rate, rising, cause = reported(flow, jnp.asarray(np.cos(x + y))[None])
+    np.testing.assert_allclose(found, temperature, atol=1e-11)
+    np.testing.assert_allclose(of_pressure, pressure, atol=1e-11)
+    assert float(rate) == pytest.approx(float(of_step), rel=1e-12)
+    assert float(rate) > 10.0
+    assert float(cause) == pytest.approx(
+        np.sum(grid_mean(grid) * np.mean(np.asarray(rising) * temperature, 0)), rel=1e-10
+    )
+    with refused_in_one_line(r"holds t: equation.at_time\(t\) of the time of the fields is needed"):
+        reported(bare, jnp.asarray(np.cos(x + y))[None])
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["dt(q) = -dx(psi)", "lap(psi) = cos(x)*q"], "psi acts by itself and follows from products"),
+        (["dt(q) = -dx(psi)", "lap(psi) = sin(t)*q"], "psi acts by itself and follows from products"),
+        (["dt(q) = explicit(3*dx(psi))", "lap(psi) = q"], "what stands outside L is linear"),
+        (["dt(q) = -(1 + cos(t))*psi", "lap(psi) = q"], "what stands outside L is linear"),
+        (["dt(q) = lap(q) + explicit(3*dx(psi))", "lap(psi) = cos(x)"], ""),
+    ],
+)
+def test_a_text_tells_no_cfl_number_where_the_response_of_an_unknown_is_not_seen(make_grid, lines, reason):
+    made = sw.write(lines, {"q": "scalar"}, {"psi": "scalar"})
+    why = made(make_grid((8, 13), 1, walls="y"), walls={"q": walls.Slope(), "psi": walls.Value()}).why_no_rate
+    assert reason in why if reason else not why
+
+
 # ---- devices and gradients ------------------------------------------------------------------------------------------
 
 
@@ -259,6 +319,26 @@ def test_gradients_reach_conditions_and_numbers_of_an_unknown(make_grid):
         difference = float(square(at + step) - square(at - step)) / 2e-4
         assert float(found[i]) == pytest.approx(difference, rel=1e-6)
         assert abs(difference) > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gauge", [["mean(psi) = 0"], []])
+def test_a_gauge_is_known_while_numbers_are_traced(make_grid, gauge):
+    """The largest ψ goes as 1/S, and its mean is open for each S."""
+    grid = make_grid((8, 13), 1, lengths=(2 * np.pi, H), walls="y")
+    made = sw.write(["dt(q) = -dx(psi)", "S*lap(psi) = q", *gauge], {"q": "scalar"}, {"psi": "scalar"})
+    q = jnp.asarray(np.cos(grid.coordinates()[0]) + np.zeros(grid.shape))[None]
+
+    def largest(number):
+        flow = made(grid, S=number, walls={"q": walls.Slope(), "psi": walls.Slope()})
+        return jnp.max(unknown_of(flow, flow.from_physical({"q": q})))
+
+    if not gauge:
+        with refused_in_one_line(r"slopes at both walls leave the mean of psi open"):
+            jax.eval_shape(largest, 1.0)
+        return
+    np.testing.assert_allclose(jax.jit(jax.vmap(largest))(jnp.array([1.0, 2.0])), [1.0, 0.5], rtol=1e-12)
+    assert float(jax.jit(jax.grad(largest))(2.0)) == pytest.approx(-0.25, rel=1e-12)
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------------

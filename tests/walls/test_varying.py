@@ -199,6 +199,23 @@ def test_a_kept_mean_velocity_stays_where_walls_move(make_grid):
 
 
 @pytest.mark.slow
+def test_the_force_that_keeps_a_mean_velocity_counts_with_a_force_in_time(make_grid):
+    """Of a parabola under 3 cos t: 2 ν u'' is what the walls take."""
+    grid = make_grid((8, 17), 1, walls="y", lengths=(1.0, 1.0))
+    kept = sw.forcing.FlowRate(velocity=(0.5, 0.0))
+    flow = sw.write([FLOW[0] + " + 3*cos(t)*ex", *FLOW[1:]], FIELD, PRESSURE)(grid, nu=NU, forcing=kept)
+    y = grid.coordinates()[1]
+    u = jnp.asarray(np.stack([3 * y * (1 - y) + np.zeros((8, 1)), np.zeros((8, 17))]))
+    columns = jax.jit(lambda flow, u: flow.report.columns(flow.from_physical({"u": u})))
+    for t in (0.0, 2.0):
+        assert float(columns(flow.at_time(t), u)["pressure_force_x"]) == pytest.approx(
+            6 * NU - 3 * np.cos(t), rel=1e-11
+        )
+    with refused_in_one_line("holds t: equation"):
+        columns(flow, u)
+
+
+@pytest.mark.slow
 def test_fields_without_a_time_are_refused_in_one_line(make_grid):
     """What looks at whole fields needs the time of its conditions; a start is compared with those of its own time."""
     flow, exact = plate(make_grid)
