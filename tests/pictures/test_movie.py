@@ -102,7 +102,7 @@ def test_a_run_on_a_line_is_a_moving_curve(line, tmp_path):
         (["--output", "film.avi"], "film.avi: a name that ends in .mp4 or .gif is needed"),
         (["--fps", "0"], "fps 0: a number above 0, and at most 240, is needed"),
         (["--field", "pressure"], "field 'pressure': the snapshots have no such field"),
-        (["--output", "no/such/folder/film.gif"], "No such file or directory"),
+        (["--output", "no/such/folder/film.gif"], "there is no folder no/such/folder;"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -262,7 +262,7 @@ def test_pages_are_written(finished, line, tmp_path, capsys):
         (["report", "here"], "here holds no run: here/config.toml does not exist"),
         (["compare", "run"], "1 run: two or more are needed"),
         (["compare", "run", "here"], "here holds no run"),
-        (["report", "run", "--output", "no/page.html"], "no/page.html: No such file or directory"),
+        (["report", "run", "--output", "no/page.html"], "--output no/page.html: there is no folder no;"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
