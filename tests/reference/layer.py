@@ -154,7 +154,7 @@ class Tests:
             which = each if is_given else each[-1:] if self.solenoidal else each[:0]
             rows += [np.kron(one, end)[None] for one in which]
         if self.solenoidal:
-            rows.append(np.hstack([*(1j * one * np.eye(n) for one in k), self.layer.slope]))
+            rows.append(self.layer.height * np.hstack([*(1j * one * np.eye(n) for one in k), self.layer.slope]))
         return np.vstack(rows)
 
     def _lifting(self, part):
@@ -162,7 +162,7 @@ class Tests:
         and 0 at the other; without a mean, if that is not given."""
         a, b = np.transpose([self._mixture(condition, part)[:2] for condition in self.conditions])
         rows = a[:, None] * self.layer.ends + b[:, None] * (self.layer.ends @ self.layer.slope)
-        used = slice(0, 2) if abs(np.linalg.det(rows[:, :2])) > 1e-12 * np.max(np.abs(rows)) ** 2 else slice(1, 3)
+        used = slice(0, 2) if abs(np.linalg.det(rows[:, :2])) > 1e-12 * np.prod(np.abs(rows).max(1)) else slice(1, 3)
         found = np.zeros((self.layer.count, 2))
         found[used] = np.linalg.inv(rows[:, used])
         return found
