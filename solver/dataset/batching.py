@@ -14,6 +14,8 @@ from jaxtyping import Array
 
 from solver.dataset.streaming import Streamed
 
+ROUNDING = 8  # units of the last digit of a field's largest component: a smaller deviation is rounding of transforms
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Statistics:
 
     Args:
         mean: by field, `()`, of a vector `(D,)`, of a tensor `(D, D)`.
-        std: the same; 1 where all values are equal.
+        std: the same; 1 where all values are equal but for rounding.
     """
 
     mean: dict[str, Array]
@@ -33,7 +35,7 @@ class Statistics:
         """Statistics of members. The variance divides by the number of values, as stats.yaml's does.
 
         Raises:
-            ValueError: no members.
+            ValueError: no members, or members with other times, fields or scalars than the first.
         """
         piles = _piles(list(members))
         dimensions = piles.dimensions
@@ -94,8 +96,8 @@ def batches(
         An iterator of batches, each split over the devices along x as the members are.
 
     Raises:
-        ValueError: no members, more times in a window than members have, or more windows in a batch than there are; at
-            once, not at the first batch.
+        ValueError: no members, members with other times, fields or scalars than the first, more times in a window than
+            members have, or more windows in a batch than there are; at once, not at the first batch.
     """
     piles = _piles(list(members))
     starts = len(piles.times) - window + 1
@@ -124,6 +126,7 @@ def _piles(members: list[Streamed]) -> _Piles:
     if not members:
         raise ValueError("batches of no members: one or more are needed, as stream gives them")
     first = members[0]
+    _refuse_unlike(first, members)
     stack = lambda name: _stacked([member.fields[name] for member in members])  # noqa: E731
     return _Piles(
         members,
@@ -135,6 +138,31 @@ def _piles(members: list[Streamed]) -> _Piles:
     )
 
 
+def _refuse_unlike(first: Streamed, members: list[Streamed]) -> None:
+    """Refuse members with other times, fields or scalars, such as members of two run files."""
+    shapes = lambda member: {name: u.shape for name, u in member.fields.items()}  # noqa: E731
+    for each in members:
+        if not _same_times(each.times, first.times):
+            raise ValueError(
+                f"member {each.number} has {_listed(each.times)}, member {first.number} {_listed(first.times)}: the "
+                "same times are needed"
+            )
+        for what, of in {"fields": shapes, "scalars": lambda member: [*member.scalars]}.items():
+            if of(each) != of(first):
+                raise ValueError(
+                    f"member {each.number} has the {what} {of(each)}, member {first.number} {of(first)}: the same are "
+                    "needed"
+                )
+
+
+def _same_times(times: np.ndarray, others: np.ndarray) -> bool:
+    return times.shape == others.shape and np.allclose(times, others, rtol=0, atol=1e-6 * np.ptp(others))
+
+
+def _listed(times: np.ndarray) -> str:
+    return f"{len(times)} times from t = {times[0]:g} to {times[-1]:g}"
+
+
 def _stacked(arrays: list[Array]) -> Array:
     sharding = arrays[0].sharding
     split = NamedSharding(sharding.mesh, PartitionSpec(None, *sharding.spec))
@@ -143,8 +171,13 @@ def _stacked(arrays: list[Array]) -> Array:
 
 @partial(jax.jit, static_argnums=1)
 def _moments(pile: Array, axes: range) -> tuple[Array, Array]:
-    mean, std = jnp.mean(pile, tuple(axes)), jnp.std(pile, tuple(axes))
-    return mean, jnp.where(std > 0, std, 1)
+    """Mean and standard deviation of each component; the first value is taken away before, so that equal values have no
+    deviation by rounding of their mean."""
+    first = pile[(0,) * len(axes)]
+    apart = pile - first
+    mean, std = first + jnp.mean(apart, tuple(axes)), jnp.std(apart, tuple(axes))
+    largest = jnp.sqrt(jnp.max(mean**2 + std**2))
+    return mean, jnp.where(std > ROUNDING * jnp.finfo(pile.dtype).eps * largest, std, 1)
 
 
 def _shuffled(piles: _Piles, statistics: Statistics, size: int, window: int, seed: int, epochs: int) -> Iterator[Batch]:

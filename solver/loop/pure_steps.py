@@ -29,8 +29,9 @@ NewBudget: TypeAlias = dict[str, dict[str, Any]]  # entries of a state: `budget`
 def for_equal_steps(state: State) -> State:
     """The entries of a state that equal steps need."""
     return State(
-        field=state.field, history=state.history, forcing=state.forcing, key=state.key, t=state.t, step=state.step
-    )
+        field=state.field, history=state.history, forcing=state.forcing, key=state.key, t=state.t, dt=state.dt,
+        step=state.step,
+    )  # fmt: skip
 
 
 def with_rates(state: State) -> Fields:

@@ -62,8 +62,8 @@ def row_of(equation: Any, save: Save | None, state: State) -> Any:
     fields = without_budget(state.field)
     if save is None:
         return equation.at_time(state.t).to_physical(fields)
-    step = jnp.asarray(state.step)
-    return save(State(field=fields, forcing=state.forcing, key=state.key, t=state.t, step=step, box=equation.grid.box))
+    counted = {"t": state.t, "dt": state.dt, "step": jnp.asarray(state.step)}
+    return save(State(field=fields, forcing=state.forcing, key=state.key, box=equation.grid.box, **counted))
 
 
 def with_start(start: Any, rows: Any) -> Any:

@@ -19,6 +19,7 @@ from solver.loop.checkpointing import repeat
 from solver.loop.controls import need_positive
 from solver.loop.first_change import check_once
 from solver.loop.pure_steps import one_step, whole, with_rates
+from solver.particles.particles import particles_of
 from solver.steppers.checks import check_kinds, check_state
 from solver.steppers.start import initial_state
 from solver.steppers.state import State
@@ -71,10 +72,12 @@ class StepFunction(eqx.Module):
 
         Returns:
             The same kind as `u`, with the same names, shapes and dtypes. Values are of the equation's fields, so what
-            the equation cannot have (modes beyond k_max, divergence) is dropped, without a warning.
+            the equation cannot have (modes beyond k_max, divergence, other values at walls than are given) is dropped,
+            without a warning.
 
         Raises:
-            ValueError: a state or values of another grid or equation; a random forcing with values, which have no seed.
+            ValueError: a state or values of another grid or equation; with values, a random forcing, which needs a
+                seed, or companions other than particles, such as free bodies, which need a state.
         """
         if isinstance(u, State):
             if t is not None:
@@ -83,6 +86,7 @@ class StepFunction(eqx.Module):
             check_state(self.equation, u)
             check_once(self.equation, u)
             return _after(self, u)
+        _refuse_lost_companions(self.equation)
         return _values_after(self, u, 0.0 if t is None else t)
 
 
@@ -118,6 +122,16 @@ def step_function(
     return StepFunction(equation, stepper, nothing_unless(step, above=0), count)
 
 
+def _refuse_lost_companions(equation: AnyEquation) -> None:
+    """Refuse values where a companion may act on the fields: it would begin anew in each call."""
+    lost = equation.companions_by_name().keys() - particles_of(equation).keys()
+    if lost:
+        raise ValueError(
+            f"values at the points without {', '.join(sorted(lost))} of {equation.name}, which would begin anew in "
+            "each call: a state is needed, as start(u) or initial_state gives it"
+        )
+
+
 def _state_after(call: StepFunction, state: State) -> State:
     """A state after the steps; every entry keeps its dtype, so that `jax.lax.scan` can carry it."""
     equation, stepper, step = call.equation.prepared(), call.stepper, jnp.asarray(call.step)
@@ -139,8 +153,8 @@ def _state_after(call: StepFunction, state: State) -> State:
 
 
 def _values_of_state_after(call: StepFunction, u: Any, t: Any) -> Any:
-    state = call.start(u, t=t)
-    values = call.equation.to_physical(_state_after(call, state).field)
+    after = _state_after(call, call.start(u, t=t))
+    values = call.equation.at_time(after.t).to_physical(after.field)
     if isinstance(u, Mapping):
         return {name: values[name].reshape(u[name].shape) for name in u}
     [only] = values.values()

@@ -74,9 +74,9 @@ def rollout(
             in each is shortened to meet the time.
         max_steps: the most attempts at a step in each interval, refused ones included; the program takes as long as if
             all were needed.
-        save: function of a state (`field`, `forcing`, `key`, `t`, `step`) that returns the row: an array, or a pytree
-            of arrays. It is compiled with the steps, once for each code and values that the function closes over. A
-            pytree that can be called (a network) has its arrays as leaves. By default the fields at the points.
+        save: function of a state (`field`, `forcing`, `key`, `t`, `dt`, `step`) that returns the row: an array, or a
+            pytree of arrays. It is compiled with the steps, once for each code and values that the function closes
+            over. A pytree that can be called (a network) has its arrays as leaves. By default the fields at the points.
         checkpoint: choice of what a gradient keeps: `auto`, `none`, `steps` as in `integrate`; `sqrt` keeps a state at
             each row and at each step between two of them, and takes each step twice more (once, if `every` is 1).
 
@@ -212,17 +212,17 @@ def _equal_rows(
     to_next = lambda carry, begin: repeat(advance, carry, begin, every, within)  # noqa: E731
     to_next = jax.checkpoint(to_next, prevent_cse=False) if checkpoint == "sqrt" else to_next
 
-    def row(carry: Carry, i: Any) -> Any:
-        moved = state.replace(field=carry[0], forcing=carry[2], t=state.t + i * step, step=state.step + i)
+    def row(carry: Carry, i: Any, dt: Any) -> Any:
+        moved = state.replace(field=carry[0], forcing=carry[2], t=state.t + i * step, dt=dt, step=state.step + i)
         return row_of(equation, save, moved)
 
     def body(carry: Carry, i: Any) -> tuple[Carry, Any]:
         carry = to_next(carry, i * every)
-        return carry, row(carry, (i + 1) * every)
+        return carry, row(carry, (i + 1) * every, step)
 
     carry, rows = jax.lax.scan(body, start, jnp.arange(steps // every))
     budget = new_budget(given, without_budget(carry[0]), state.t + steps * step, columns)
-    return carry, budget, with_start(row(start, 0), rows)
+    return carry, budget, with_start(row(start, 0, state.dt), rows)
 
 
 def _rows_under_control(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from solver.diagnostics.heights import correlation_by_height
+from solver.io import VARIANCE
 
 AXES = ("kx", "ky")
 
@@ -29,7 +30,8 @@ def two_point_correlations(spectra: Any) -> Any:
     Raises:
         ValueError: spectra of several times, or of no planes.
     """
-    columns = {str(name): column for name, column in spectra.data_vars.items() if column.ndim == 2}
+    means = {str(name): column for name, column in spectra.data_vars.items() if not str(name).endswith(VARIANCE)}
+    columns = {name: column for name, column in means.items() if column.ndim == 2}
     found = {name: axis for name, column in columns.items() for axis in AXES if column.dims[0] == axis}
     if "t" in spectra.dims or not found:
         along = ", ".join(map(str, spectra.dims)) or "nothing"

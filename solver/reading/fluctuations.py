@@ -169,7 +169,8 @@ def boundary_layers(profiles: Any, vector: str = "velocity") -> Any:
 
     Returns:
         A dataset along `wall`, lower and upper [length], of the polynomials through the points. A mean without a slope
-        at the wall has no thickness by slope: NaN.
+        at the wall has no thickness by slope: NaN. Nor has a velocity that fluctuates there: at free-slip walls, and at
+        walls whose motion changes in time.
 
     Raises:
         KeyError: no such vector was recorded.
@@ -194,7 +195,7 @@ def boundary_layers(profiles: Any, vector: str = "velocity") -> Any:
     along = np.sum([made[f"{name}_{name}"] for name in u[:-1]], axis=0)
     places, largest = _largest(along, z)
     bend = at_walls(derivative(derivative(along, z), z), z)  # of a square that is 0 at the wall with its slope
-    steep = np.sqrt(np.maximum(0.5 * bend, 0))
+    steep = np.sqrt(np.maximum(0.5 * bend, 0)) * (at_walls(along, z) < AT_REST * largest)
     found[f"{vector}_slope_thickness"] = np.divide(np.sqrt(largest), steep, out=np.full(2, np.nan), where=steep > 0)
     found[f"{vector}_rms_thickness"] = places
     about = {name: {"long_name": name.replace("_", " "), "units": "length"} for name in found}
@@ -272,6 +273,7 @@ def mean_with_error(t: Any, values_at_t: Any, after: float = 0.0) -> tuple[float
 
 
 FEWEST_BLOCKS = 16
+AT_REST = 1e-3  # of the largest fluctuation's square: rounding of a velocity that a wall gives
 FINE = 2001  # places in half of a layer, between which a largest value is that of a parabola
 
 

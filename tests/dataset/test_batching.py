@@ -1,5 +1,7 @@
 """`sw.dataset.batches`: every window once in an epoch, in an order that the seed decides, normalised."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,10 +78,14 @@ def test_fields_are_normalised_by_component_and_restored():
 
 
 def test_a_field_that_does_not_vary_is_left_at_zero():
-    constant = member(1)
-    constant = Streamed(1, "train", {}, {}, TIMES, {"c": 0 * constant.fields["w"] + 2.0}, 2)
+    """A constant whose mean is rounded, and a component of a vector that is rounding of the other one."""
+    one = member(1)
+    vector = one.fields["u"] * jnp.asarray([1e-16, 1.0])
+    constant = Streamed(1, "train", {}, {}, TIMES, {"c": 0 * one.fields["w"] + 0.1, "v": vector}, 2)
     [batch] = batches([constant], 3)
     np.testing.assert_array_equal(batch.fields["c"], 0)
+    np.testing.assert_allclose(batch.fields["v"][..., 0], 0, atol=1e-14)
+    np.testing.assert_allclose(Statistics.of([constant]).std["v"][1], vector[..., 1].std(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +100,15 @@ def test_a_field_that_does_not_vary_is_left_at_zero():
 def test_what_is_refused_at_once(members, options, message):
     with refused_in_one_line(message):
         batches(map(member, members), **options)
+
+
+def test_members_of_other_times_fields_or_scalars_are_refused():
+    """Such as members of two run files, whose batches would have the times of the first."""
+    one = member(1)
+    for change, message in [
+        ({"times": 2 * TIMES}, "member 1 has 4 times from t = 0 to 3, member 1 4 times from t = 0 to 1.5: the same"),
+        ({"scalars": {}}, "the scalars"),
+        ({"fields": {"w": one.fields["w"]}}, "the fields"),
+    ]:
+        with refused_in_one_line(message):
+            batches([one, replace(one, **change)], 1)

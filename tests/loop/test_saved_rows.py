@@ -38,7 +38,10 @@ def wave():
 def test_rows_are_the_states_on_the_way(wave, stepper):
     equation, _, state = wave
     state = sw.initial_state(equation, stepper, equation.to_physical(state.field))
-    row = lambda s: {"u": equation.to_physical(s.field)["velocity"], "at": (s.t, s.step)}  # noqa: E731
+    row = lambda s: {  # noqa: E731
+        "u": equation.to_physical(s.field)["velocity"], "at": (s.t, s.step),
+        "cfl": equation.series(s.field, s.dt)["cfl"],
+    }  # fmt: skip
     times, values = sw.rollout(equation, stepper, state, step=0.02, steps=6, every=3)
     _, rows = sw.rollout(equation, stepper, state, step=0.02, steps=6, every=3, save=row)
     final, same = sw.integrate(equation, stepper, state, step=0.02, steps=6, every=3, save=row)
@@ -46,6 +49,9 @@ def test_rows_are_the_states_on_the_way(wave, stepper):
     np.testing.assert_allclose(same["u"], values["velocity"], atol=1e-15)
     np.testing.assert_allclose(rows["at"][0], times, rtol=1e-15)
     np.testing.assert_array_equal(rows["at"][1], [0, 3, 6])
+    np.testing.assert_allclose(rows["cfl"][0], 0, atol=0)
+    fastest = np.abs(values["velocity"][1:]).max((1, 2)) / equation.grid.spacing[0]
+    np.testing.assert_allclose(rows["cfl"][1:], 0.02 * fastest, rtol=1e-12)
     expected = sw.integrate(equation, stepper, state, step=0.02, steps=6)
     np.testing.assert_allclose(final.field["velocity"], expected.field["velocity"], atol=1e-15)
     assert jax.tree.structure(final) == jax.tree.structure(expected)

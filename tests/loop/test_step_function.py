@@ -58,6 +58,11 @@ def test_values_have_the_time_that_is_given(make_grid):
     advance = sw.step_function(equation, sw.steppers.IFRK4(), 0.1, steps=10)
     for t, after in zip([0.0, 0.7], jax.vmap(lambda t: advance(jnp.zeros(8), t=t))(jnp.array([0.0, 0.7])), strict=True):
         np.testing.assert_allclose(after, np.sin(t + 1) - np.sin(t), rtol=1e-6)
+    layer = sw.write(["dt(T) = lap(T)", "T(bottom) = t", "T(top) = 2*t"], fields={"T": "scalar"})
+    layer = layer(make_grid((9,), 1, lengths=1.0, walls="x"))
+    u, stepper = jnp.asarray(0.5 * (1 + layer.grid.coordinates()[0])), sw.steppers.Krogstad4()
+    _, values = sw.rollout(layer, stepper, sw.initial_state(layer, stepper, u, t=0.5), step=0.1, steps=1)
+    np.testing.assert_allclose(sw.step_function(layer, stepper, 0.1)(u, t=0.5), values["T"][-1, 0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("devices", [1, 4])
@@ -144,3 +149,15 @@ def test_wrong_calls_are_refused(make_grid):
     other = sw.initial_state(Burgers(make_grid((12,), 1), 0.1), stepper, jnp.zeros(12))
     with refused_in_one_line("a state of"):
         advance(other)
+
+
+def test_values_without_the_bodies_that_the_flow_moves_are_refused(make_grid):
+    """Each call would put the body back; with states it moves on. Particles do not act on the flow."""
+    grid = make_grid((8, 8), 1)
+    body = sw.bodies.Sphere((3.0, 3.0), 1.0, eta=0.1, mass=2.0)
+    moved = sw.step_function(sw.equations.NavierStokes(grid, 0.1, bodies=body), IFRK3(), 0.01)
+    with refused_in_one_line("values at the points without motion of navier-stokes, which would begin anew"):
+        moved(jnp.ones((2, 8, 8)))
+    dust = {"dust": sw.particles.Tracers(4)}
+    carried = sw.step_function(sw.equations.Vorticity(grid, 0.1, particles=dust), IFRK3(), 0.01)
+    assert jax.eval_shape(carried, jnp.ones((8, 8))).shape == (8, 8)

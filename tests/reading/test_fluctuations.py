@@ -204,6 +204,9 @@ def test_boundary_layers_of_known_profiles():
     assert float(lower["velocity_slope_thickness"]) == pytest.approx(height * (1 / 6) * (5 / 6) ** 5, rel=1e-9)
     upper = made.sel(wall="upper")  # where both grow up to the middle, and u' has no slope
     assert float(upper["dye_rms_thickness"]) == pytest.approx(height / 2, abs=1e-3)
+    columns["velocity_x_velocity_x"] = 0.1 + x**2  # of a wall whose motion changes in time: no layer by slope there
+    made = sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}))
+    assert np.isnan(made["velocity_slope_thickness"]).all()
     with pytest.raises(KeyError, match="'wind' was not recorded"):
         sw.boundary_layers(xarray.Dataset({name: (("z",), v) for name, v in columns.items()}, {"z": z}), vector="wind")
 
