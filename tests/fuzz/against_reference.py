@@ -51,8 +51,8 @@ def same_as_the_reference(table: Table, folder: Path) -> str:
             raise Fault(f"field {name} at the end differs by {error:.2e} of {size:.2e}")
     is_aliased = table["grid"].get("dealias", "two-thirds") not in ("two-thirds", "three-halves", "one-half")
     columns = [course.columns(number) for number in range(len(rows))]
-    _compare_columns(rows, columns, bound, is_aliased=is_aliased)
     at_start = max(np.abs(values).max() for values in start.values())
+    _compare_columns(rows, columns, bound, at_start, is_aliased=is_aliased)
     if (into / "spectra.h5").exists():
         _compare_spectra(into / "spectra.h5", *course.spectra(-1), bound, at_start**2)
     if course.problem is not None:
@@ -84,7 +84,9 @@ def _check_start(start: Any, wanted: Any, bound: float) -> None:
             raise Fault(f"field {name} at the start differs by {error:.2e} of {size:.2e}")
 
 
-def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *, is_aliased: bool) -> None:
+def _compare_columns(
+    rows: list[dict[str, float]], columns: Any, bound: float, at_start: float, *, is_aliased: bool
+) -> None:
     sizes = {name: max(abs(row[name]) for row in columns) for name in columns[0]}
     largest = max((value for value in sizes.values() if np.isfinite(value)), default=0.0)
     # N changes nothing but for aliasing, which the imbalance shows, where it has no column
@@ -98,6 +100,7 @@ def _compare_columns(rows: list[dict[str, float]], columns: Any, bound: float, *
                 continue
             own = [of for other, of in sizes.items() if other in (name, energy) or _one_body(other, name)]
             size = max(*own, 1e-6 * largest)  # what cancels is one of rounding
+            size = max(size, 1e-5 * at_start) if name.endswith("_mean") else size  # the mean of fields of this size
             if not abs(row.get(name, 0) - value) <= 30 * bound * size + 1e-18:
                 raise Fault(
                     f"column {name} at step {row['step']:g} is {row.get(name, 0):.8g}, not {value:.8g} of {size:.2g}"

@@ -232,10 +232,11 @@ def _statistics(into: Path, section: Table, course: Any, bound: float, outputs: 
         for name in [name for name in section["of"] if not name.startswith("particle-")]:
             records = [course.record(name, outputs.get(name, {}), n) for n in sampled]
             near = bound / _unevenness(course, sampled) if name in RATIOS else bound
+            largest = max(np.abs(np.nan_to_num(value)).max() for record in records for value in record.values())
             with h5py.File(into / "statistics" / f"{name}.h5") as file:
                 for column in records[0]:
                     values = np.array([record[column] for record in records])
-                    size = np.abs(values).max() + 1e-12
+                    size = np.abs(values).max() + 1e-6 * largest + 1e-12  # columns of one field round one another
                     _near(f"statistics of {column}", file[column][row], mean(values), near, size)
                     spread = mean((values - mean(values)) ** 2)
                     _near(f"variance of {column}", file[f"{column}_variance_in_time"][row], spread, near, size**2)
