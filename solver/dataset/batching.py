@@ -156,7 +156,7 @@ def _refuse_unlike(first: Streamed, members: list[Streamed]) -> None:
 
 
 def _same_times(times: np.ndarray, others: np.ndarray) -> bool:
-    return times.shape == others.shape and np.allclose(times, others, rtol=0, atol=1e-6 * np.ptp(others))
+    return times.shape == others.shape and np.allclose(times, others, rtol=1e-9, atol=1e-6 * np.ptp(others))
 
 
 def _listed(times: np.ndarray) -> str:
