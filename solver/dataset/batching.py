@@ -140,19 +140,22 @@ def _piles(members: list[Streamed]) -> _Piles:
 
 def _refuse_unlike(first: Streamed, members: list[Streamed]) -> None:
     """Refuse members with other times, fields or scalars, such as members of two run files."""
-    shapes = lambda member: {name: u.shape for name, u in member.fields.items()}  # noqa: E731
     for each in members:
         if not _same_times(each.times, first.times):
             raise ValueError(
                 f"member {each.number} has {_listed(each.times)}, member {first.number} {_listed(first.times)}: the "
                 "same times are needed"
             )
-        for what, of in {"fields": shapes, "scalars": lambda member: [*member.scalars]}.items():
-            if of(each) != of(first):
+        pairs = {"fields": (_shapes(each), _shapes(first)), "scalars": ([*each.scalars], [*first.scalars])}
+        for what, (found, needed) in pairs.items():
+            if found != needed:
                 raise ValueError(
-                    f"member {each.number} has the {what} {of(each)}, member {first.number} {of(first)}: the same are "
-                    "needed"
+                    f"member {each.number} has the {what} {found}, member {first.number} {needed}: the same are needed"
                 )
+
+
+def _shapes(member: Streamed) -> dict[str, tuple[int, ...]]:
+    return {name: u.shape for name, u in member.fields.items()}
 
 
 def _same_times(times: np.ndarray, others: np.ndarray) -> bool:
