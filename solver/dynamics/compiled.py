@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.grid import Grid
-from solver.static import Program, Static
+from solver.static import Program, Static, is_zero
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -20,6 +20,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def compiled(fn: Callable[..., Any], **options: Any) -> Program:
     """`jax.jit` of a function of equations, steppers and arrays: all parts that are not arrays are static, and the
     numbers of an equation are in the precision of its grid. `options` are the options of `jax.jit`."""
+    return Program(fn, as_argument, **options)
+
+
+def compiled_for_members(fn: Callable[..., Any], **options: Any) -> Program:
+    """`compiled` of a batch of members, whose bits do not depend on companions: no term is left out."""
     return Program(fn, in_precision, **options)
 
 
@@ -44,6 +49,25 @@ def one_program(method: Method) -> Method:
         return found if names is None else dict(zip(names.value, found, strict=True))
 
     return call  # type: ignore[return-value]
+
+
+def as_argument(module: Any) -> Any:
+    """A module for a program: in the precision of its grid, and a parameter of a text that is Python's 0.0 static.
+
+    So a program leaves out the linear terms of that parameter, such as β of the β-plane, and the other terms may be
+    real. It is compiled anew when the parameter becomes another number.
+    """
+    module = in_precision(module)
+    if getattr(module, "text", None) is None:
+        return module
+    names = module.parameters_in_text
+    if not any(is_zero(leaf) for leaf in jax.tree.leaves([getattr(module, name, None) for name in names])):
+        return module
+
+    def apart(path: Any, leaf: Any) -> Any:
+        return Static(leaf) if getattr(path[0], "name", None) in names and is_zero(leaf) else leaf
+
+    return jax.tree_util.tree_map_with_path(apart, module)
 
 
 def in_precision(module: Any) -> Any:

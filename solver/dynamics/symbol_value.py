@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from solver.static import is_zero
+
 
 @dataclass(frozen=True)
 class SymbolValue:
@@ -42,9 +44,9 @@ class SymbolValue:
 
     def __add__(self, other: Any) -> SymbolValue:
         self, other = self.scaled(), SymbolValue.of(other).scaled()
-        if isinstance(other.value, int | float) and other.value == 0:
+        if is_zero(other.value):
             return self
-        if isinstance(self.value, int | float) and self.value == 0:
+        if is_zero(self.value):
             return other
         if self.by_i is other.by_i:
             return SymbolValue(self.value + other.value, self.by_i)
@@ -63,6 +65,8 @@ class SymbolValue:
 
     def __mul__(self, other: Any) -> SymbolValue:
         other = SymbolValue.of(other)
+        if is_zero(self.value) or is_zero(other.value):  # a term without its parameter is no term
+            return SymbolValue(0.0)
         if not (_is_one(self.scale) and _is_one(other.scale)):
             self, other = (self, other) if _is_one(self.scale) else (other, self)
             self, other = self.scaled() * SymbolValue(other.scale), SymbolValue(other.value, other.by_i)

@@ -21,10 +21,10 @@ class Vorticity(Equation):
     """Vorticity of two-dimensional incompressible flow on a β-plane, periodic.
 
     ∇⊥ψ is (−ψ_y, ψ_x). The mean of ω is zero, as it must be in a periodic box, and so is the mean of u. Viscosity,
-    drag, hyperviscosity and β are the linear part: one complex number per mode, so that Rossby waves, σ = −β k_x/|k|²,
-    are exact for any step with integrating-factor and exponential steppers. Advection is the curl of the momentum flux,
-    u·∇ω = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²) with u = (u, v): a right-hand side costs 2 inverse and 2 forward transforms
-    in two exchanges. Ideal flow conserves the energy ½⟨|u|²⟩ and the enstrophy ½⟨ω²⟩.
+    drag, hyperviscosity and β are the linear part: one number per mode, complex with β, so that Rossby waves,
+    σ = −β k_x/|k|², are exact for any step with integrating-factor and exponential steppers. Advection is the curl of
+    the momentum flux, u·∇ω = (∂x² − ∂y²)(u v) + ∂x∂y(v² − u²) with u = (u, v): a right-hand side costs 2 inverse and 2
+    forward transforms in two exchanges. Ideal flow conserves the energy ½⟨|u|²⟩ and the enstrophy ½⟨ω²⟩.
 
     These make it a barotropic or an equivalent-barotropic (1½-layer) quasi-geostrophic flow; none costs anything
     where it is not given:

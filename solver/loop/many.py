@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from solver.dynamics.compiled import compiled
+from solver.dynamics.compiled import compiled_for_members
 from solver.loop.batch import (
     BatchArrays,
     Modules,
@@ -228,7 +228,7 @@ def _roll_in_batch(
     return times, constrained_batch(values, split)
 
 
-_integrated, _rolled = compiled(_integrate_in_batch), compiled(_roll_in_batch)
+_integrated, _rolled = compiled_for_members(_integrate_in_batch), compiled_for_members(_roll_in_batch)
 
 
 def _over(one: Callable[..., Any], mesh: Any) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from solver.dynamics.compiled import compiled
+from solver.dynamics.compiled import compiled_for_members
 from solver.loop.batch import (
     BatchArrays,
     Modules,
@@ -178,4 +178,4 @@ def _advance_in_batch(
     return constrained_batch(after, shardings), moved, is_finite
 
 
-_advance_members = compiled(_advance_in_batch, donate_argnums=4)
+_advance_members = compiled_for_members(_advance_in_batch, donate_argnums=4)

@@ -16,6 +16,7 @@ import numpy as np
 
 from solver.dynamics.any_equation import AnyEquation
 from solver.dynamics.budget import with_budget
+from solver.dynamics.compiled import as_argument
 from solver.fft import Call, transforms_in
 from solver.fft.pointwise_check import programs_called
 from solver.grid import Grid
@@ -121,14 +122,14 @@ def _trace_of_step(equation: AnyEquation, stepper: Stepper, state: State) -> Any
         fields = with_budget(state.field, state.budget)
         return stepper.step(driven, fields, state.history, dt, dt, stepper.coefficients(driven, dt))
 
-    return jax.make_jaxpr(step)(sealed(equation), state, dt)
+    return jax.make_jaxpr(step)(sealed(as_argument(equation)), state, dt)
 
 
 def _peak_bytes(equation: AnyEquation, stepper: Stepper, state: State, calls: list[Call]) -> int:
     """State and the stepper's stages and coefficients, and the largest transform under way, for all devices."""
     dt = jax.ShapeDtypeStruct((), equation.grid.dtype)
     prepare = lambda e, s, dt: stepper.coefficients(opened(e).at_step(s.forcing, s.key, s.step), dt)  # noqa: E731
-    coefficients = jax.eval_shape(prepare, sealed(equation), state, dt)
+    coefficients = jax.eval_shape(prepare, sealed(as_argument(equation)), state, dt)
     held = _bytes((state.history, coefficients)) + (1 + stepper.stages_held) * _bytes(state.field)
     return held + max((call.working_bytes for call in calls), default=0)
 

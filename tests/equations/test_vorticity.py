@@ -10,10 +10,11 @@ from scipy import special
 import solver as sw
 from solver import initial
 from solver.dynamics.budget import imbalance
+from solver.dynamics.compiled import compiled
 from solver.equations import NavierStokes, Vorticity
 from solver.forcing import ConstantPower
 from solver.plan import transforms_in_step
-from solver.steppers import ETDRK4, IFRK4
+from solver.steppers import ETDRK2, ETDRK4, IFRK4
 
 pytestmark = pytest.mark.slow
 
@@ -234,3 +235,40 @@ def test_a_mean_vorticity_cannot_be_held_in_a_periodic_box(make_grid):
 def test_wrong_parameters_are_refused(make_grid, options, message):
     with pytest.raises(ValueError, match=message):
         Vorticity(make_grid((8, 8), devices=1), **options)
+
+
+def drifted(equation, state):
+    """The mode (1, 1) after one step."""
+    return sw.integrate(equation, ETDRK2(), state, step=0.5, steps=1).field["vorticity"][0, 1, 1]
+
+
+def test_a_program_leaves_out_a_parameter_that_is_zero_until_it_is_not(make_grid):
+    """One viscous Rossby wave, whose growth is exact."""
+    grid = make_grid((8, 8), devices=1)
+    wave = lambda beta: Vorticity(grid, viscosity=0.1, beta=beta)  # noqa: E731
+    entry = compiled(lambda equation: equation.linear().entries["vorticity"])
+    is_complex = [jnp.iscomplexobj(entry(wave(beta))) for beta in (0.0, 0, 0.7, jnp.asarray(0.0))]
+    assert is_complex == [False, False, True, True]
+    state = sw.initial_state(wave(0.0), ETDRK2(), sw.sample(lambda x, y: jnp.cos(x + y), grid))
+    for beta in (0.0, 0.7, 0.0):
+        expected = 0.5 * np.exp(0.5 * (-0.2 + 0.5j * beta))
+        assert complex(drifted(wave(beta), state)) == pytest.approx(expected, abs=1e-15)
+    by_beta = jax.grad(lambda beta: jnp.imag(drifted(wave(beta), state)))(0.0)
+    assert float(by_beta) == pytest.approx(0.5 * 0.25 * np.exp(-0.1), abs=1e-15)
+
+
+def test_bits_of_a_member_do_not_depend_on_whether_its_companions_have_a_parameter(make_grid):
+    grid = make_grid((8, 8), devices=1)
+    start = sw.sample(lambda x, y: jnp.cos(x + y) + jnp.sin(2 * x), grid)
+
+    def of_both(betas):
+        equations = [Vorticity(grid, viscosity=0.1, beta=beta) for beta in betas]
+        states = [sw.initial_state(equation, ETDRK2(), start) for equation in equations]
+        return [
+            np.asarray(s.field["vorticity"])
+            for s in sw.Ensemble(equations, ETDRK2(), states).integrate(step=0.5, steps=3)
+        ]
+
+    first, second = of_both([0.0, 0.7])
+    np.testing.assert_array_equal(of_both([0.0, 0.0])[1], first)
+    np.testing.assert_array_equal(of_both([0.7, 0.0]), [second, first])
