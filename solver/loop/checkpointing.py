@@ -11,9 +11,10 @@ checkpoint  memory               steps that are taken
 `sqrt`      2 √n S + R           n twice more, all but the last of each block
 ==========  ===================  ================================================
 
-A transposed step costs one to two of forward ones. Without a gradient all of them cost the same. `auto` is `steps`
-where n S is at most a quarter of a device's memory, else `sqrt`. Whether `none` is faster than `steps` depends on the
-grid and the machine, since what it keeps is also written and read (benchmarks/gradients.md).
+A transposed step costs one to two of forward ones. Without a gradient all of them cost the same. `auto` is `none` for
+equal steps where 16 n S, about n R, is at most 1/64 of a device's memory; `steps` where n S is at most a quarter of it;
+else `sqrt`. Equal steps take a tenth to a quarter less of time with `none`. Chosen steps, where R is written for
+attempts that are not needed, too, may take more (benchmarks/gradients.md).
 
 Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
 """
@@ -32,17 +33,22 @@ from solver.mesh import AnyMesh
 
 CHECKPOINTS = ("auto", "none", "steps", "sqrt")
 SHARE = 4  # of a device's memory, states that are kept take at most one of so many parts
+SHARE_OF_ALL = 64  # and all that derivatives need: little, since the members under `vmap` are not seen here
+NEEDED = 16  # states: about what the derivative of a step needs; 9 to 18 were measured
 
 Carry = Any  # what steps move: fields, history of the stepper and states of the forcings; or a whole state
 OneStep = Callable[[Carry, Any], Carry]  # from the start of step number i, counted from the first, to its end
 
 
-def chosen_checkpoint(checkpoint: str, steps: int, state: Any, mesh: AnyMesh) -> str:
+def chosen_checkpoint(checkpoint: str, steps: int, state: Any, mesh: AnyMesh, *, are_equal: bool) -> str:
     """The choice for a gradient of so many steps; if the caller leaves it open, by the memory that there is."""
     if checkpoint != "auto":
         return checkpoint
     of_state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype"))
-    return "steps" if SHARE * steps * of_state <= mesh.size * _memory_of_a_device() else "sqrt"
+    kept, memory = steps * of_state, mesh.size * _memory_of_a_device()
+    if are_equal and SHARE_OF_ALL * NEEDED * kept <= memory:
+        return "none"
+    return "steps" if SHARE * kept <= memory else "sqrt"
 
 
 def _memory_of_a_device() -> float:

@@ -106,7 +106,7 @@ def rollout(
     need_step_alone(steps, step, {"control": control, "cfl": cfl, "tolerance": tolerance, "max_step": max_step})
     count, between, step = begin_equal_steps(equation, stepper, state, step, steps, every, checkpoint)
     start = for_equal_steps(state.replace(history=shorn(state.history)))
-    checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh)
+    checkpoint = chosen_checkpoint(checkpoint, count, start, equation.grid.mesh, are_equal=True)
     rows = equal_rows(equation, stepper, saved, start, step, count, between, checkpoint, ())[2]
     return jnp.asarray(state.t + between * np.arange(count // between + 1) * step), rows
 
@@ -174,7 +174,7 @@ def _to_end(
     state = begin_chosen_steps(equation, stepper, state, control, end)
     times = _spaced(state.t, end, count)
     start = device_state(state.replace(history=shorn(state.history), budget={}))
-    checkpoint = chosen_checkpoint(checkpoint, attempts * count, start, equation.grid.mesh)
+    checkpoint = chosen_checkpoint(checkpoint, attempts * count, start, equation.grid.mesh, are_equal=False)
     later = jax.tree.map(lambda t: t[1:], as_pair(times))
     rows, are_there = _controlled_rows(equation, stepper, control, save, start, later, attempts, checkpoint)
     if not traced((rows, are_there)) and not np.all(are_there):

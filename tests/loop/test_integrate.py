@@ -183,15 +183,24 @@ def test_checkpoints_change_memory_and_no_gradient(shifted_wave):
     assert held[0] > 3 * held[1] > 6 * held[2]
 
 
-@pytest.mark.parametrize(("memory", "kind"), [(1e12, "steps"), (1e3, "sqrt")])
-def test_what_is_kept_is_what_there_is_memory_for(shifted_wave, monkeypatch, memory, kind):
+@pytest.mark.parametrize(
+    ("memory", "how", "kind"),
+    [
+        (1e12, {"steps": 100}, "none"),
+        (1e6, {"steps": 100}, "steps"),
+        (1e3, {"steps": 100}, "sqrt"),
+        (1e12, {"end": 10.0, "max_steps": 100}, "steps"),
+        (1e3, {"end": 10.0, "max_steps": 100}, "sqrt"),
+    ],
+)
+@pytest.mark.every_case
+def test_what_is_kept_is_what_there_is_memory_for(shifted_wave, monkeypatch, memory, how, kind):
     equation, stepper, state = shifted_wave
     monkeypatch.setattr("solver.loop.checkpointing._memory_of_a_device", lambda: memory)
 
     def repeated(**options):
         def run(fields):
-            start = state.replace(field=fields)
-            return sw.integrate(equation, stepper, start, step=0.1, steps=100, **options).field
+            return sw.integrate(equation, stepper, state.replace(field=fields), step=0.1, **how, **options).field
 
         return str(jax.make_jaxpr(run)(state.field)).count("prevent_cse")
 
