@@ -3,7 +3,9 @@
 `vorticity`: 64², 50 steps of `etdrk2`, rows at each tenth, then the gradient of the sum of squares with respect to ν;
 exponax has the same equation, size and method. `navier-stokes`: 32³, 20 steps of `ifrk4`. Processes in turn:
 
-    python benchmarks/first_minute.py [--rounds N] [--trees TREE …]
+    python benchmarks/first_minute.py [--rounds N] [--trees TREE …] [--jit]
+
+With `--jit` the gradient is one program, as that of exponax is; without it each operation of the loss is one more.
 
 Bytecode of the packages is made before (one process that is not counted), and no compiled program is kept.
 """
@@ -38,7 +40,7 @@ class Parts:
         self.times["all"] = 1e3 * (now - self.began)
 
 
-def child(case: str) -> dict[str, float]:
+def child(case: str, jit: bool) -> dict[str, float]:
     """In this process: the parts of a case."""
     part = Parts()
     import jax
@@ -69,15 +71,21 @@ def child(case: str) -> dict[str, float]:
         after = sw.integrate(make(grid, viscosity), stepper, state, step=dt, steps=steps)
         return jnp.sum(jnp.abs(after.field[name]) ** 2)
 
-    jax.block_until_ready(jax.grad(loss)(0.01))
+    gradient = jax.grad(loss)
+    jax.block_until_ready((jax.jit(gradient) if jit else gradient)(0.01))
     part("first gradient")
     return part.times
 
 
-def programs(trees: list[Path]) -> list[Program]:
+def programs(trees: list[Path], jit: bool) -> list[Program]:
     """Each case of each tree, and exponax."""
     made = [
-        Program(f"{case}, {tree.name}", [sys.executable, __file__, "--child", case], ["jax"], {"PYTHONPATH": str(tree)})
+        Program(
+            f"{case}, {tree.name}",
+            [sys.executable, __file__, "--child", case, *(["--jit"] if jit else [])],
+            ["jax"],
+            {"PYTHONPATH": str(tree)},
+        )
         for tree in trees
         for case in CASES
     ]
@@ -88,17 +96,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trees", nargs="+", type=Path, default=[ROOT], help="checkouts of the project")
+    parser.add_argument("--jit", action="store_true", help="the gradient as one program")
     parser.add_argument("--child", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(child(options.child)))
+        print(json.dumps(child(options.child, options.jit)))
         return
     os.environ.update(JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="1", JAX_ENABLE_COMPILATION_CACHE="false")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     trees = [tree.resolve() for tree in options.trees]
     for tree in trees:
         subprocess.run([sys.executable, "-c", "import solver"], cwd="/tmp", env=os.environ | {"PYTHONPATH": str(tree)})
-    every = programs(trees)
+    every = programs(trees, options.jit)
     alternate(every, options.rounds, [])
     print(f"`python benchmarks/{Path(__file__).name} {' '.join(sys.argv[1:])}`; {machine()}.\n")
     print("| program, processor s | " + " | ".join(PARTS) + " |\n" + "|---" * (1 + len(PARTS)) + "|")

@@ -1,6 +1,6 @@
-"""What a gradient of 200 steps costs, in forward runs: each `checkpoint`, beside exponax.
+"""What a gradient costs: each `checkpoint` in forward runs, and in the time that exponax takes for the same.
 
-The gradient is that of ⟨u²⟩ after the steps, with respect to the fields at the start. Whole compiled calls, the forward
+The gradient of ⟨u²⟩ after some steps with respect to the fields at the start. Whole compiled calls, the forward
 run and the gradients alternating in one process; processor time on one core, which other work on the machine changes
 least.
 """
@@ -19,38 +19,41 @@ from typing import Any
 
 from harness import Program, alternate, machine, peer
 
-CASES = ("kuramoto-sivashinsky", "navier-stokes")
+# equation: points on a side, and steps
+CASES = {"kuramoto-sivashinsky": ((256, 200),), "vorticity": ((64, 200), (128, 100), (256, 50))}
 CHECKPOINTS = ("none", "steps", "sqrt")
+CALLS = 10  # of each program in a process
 # freed memory is kept, as `slabwave run` keeps it: else each call pays for new pages, the gradient for most
 MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_ARENA_MAX": "1"}
 
 
-def problem(case: str, points: int) -> tuple[Any, Any, Any, float]:
+def problem(case: str, points: int, order: int) -> tuple[Any, Any, Any, float]:
     """Equation, stepper, state and size of a step."""
     import jax.numpy as jnp
 
     import solver as sw
 
     mesh = sw.device_mesh([0])
+    equation: Any
     if case == "kuramoto-sivashinsky":
         grid = sw.Grid((points,), lengths=60.0, mesh=mesh)
         equation, dt = sw.equations.KuramotoSivashinsky(grid), 0.05
         start = sw.sample(lambda x: jnp.cos(jnp.pi * x / 30) + 0.1 * jnp.sin(jnp.pi * x / 10), grid)
     else:
         grid = sw.Grid((points, points), mesh=mesh)
-        equation, dt = sw.equations.NavierStokes(grid, 1e-3), 5e-3
-        start = sw.sample(lambda x, y: (jnp.sin(x) * jnp.cos(2 * y), -0.5 * jnp.cos(x) * jnp.sin(2 * y)), grid)
-    stepper = sw.steppers.ETDRK4()
+        equation, dt = sw.equations.Vorticity(grid, 1e-3), 5e-3
+        start = sw.sample(lambda x, y: 2.5 * jnp.sin(x) * jnp.sin(2 * y), grid)
+    stepper = {2: sw.steppers.ETDRK2, 4: sw.steppers.ETDRK4}[order]()
     return equation, stepper, sw.initial_state(equation, stepper, start), dt
 
 
-def programs(case: str, points: int, steps: int) -> tuple[dict[str, Any], Any]:
+def programs(case: str, points: int, steps: int, order: int) -> tuple[dict[str, Any], Any]:
     """The forward run and a gradient for each checkpoint, compiled; and what they take."""
     import jax
 
     import solver as sw
 
-    equation, stepper, state, dt = problem(case, points)
+    equation, stepper, state, dt = problem(case, points, order)
     name = next(iter(state.field))
 
     def final(fields: Any, checkpoint: str) -> Any:
@@ -78,56 +81,62 @@ def in_turn(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
     return {name: statistics.median(of_call) for name, of_call in times.items()}
 
 
-def child(case: str, points: int, steps: int, rounds: int) -> dict[str, float]:
+def child(case: str, points: int, steps: int, order: int) -> dict[str, float]:
     """In this process: milliseconds of each, and MiB that the gradients hold."""
-    made, fields = programs(case, points, steps)
+    made, fields = programs(case, points, steps, order)
     held = {f"{name} MiB": p.memory_analysis().temp_size_in_bytes / 2**20 for name, p in made.items()}
-    return in_turn({name: lambda p=p: p(fields) for name, p in made.items()}, rounds) | held
+    return in_turn({name: lambda p=p: p(fields) for name, p in made.items()}, CALLS) | held
 
 
-def table(steps: int, rounds: int, points: dict[str, int]) -> str:
-    """A row for each equation and program."""
-    lines = [
-        "| equation, program | forward, ms | gradient, ms | ratio (smallest–largest) | held, MiB |",
-        "|---|---|---|---|---|",
-    ]
+def table(case: str, points: int, steps: int, order: int, rounds: int) -> str:
+    """A row for the forward run, and for each gradient."""
     environment = {"JAX_ENABLE_X64": "true", "JAX_PLATFORMS": "cpu", **MEMORY}
-    for case in CASES:
-        arguments = ["--child", case, "--points", str(points[case]), "--steps", str(steps)]
-        ours = Program(
-            f"{case}, {points[case]} points", [sys.executable, __file__, *arguments], environment=environment
-        )
-        other = Program(f"{case}, exponax", [*peer("gradients_exponax.py"), *arguments], ["exponax"], environment)
-        alternate([ours, other], rounds, [])
-        for program, kinds in ((ours, CHECKPOINTS), (other, ("gradient",))):
-            for kind in kinds if program.times else ():
-                ratios = [t[kind] / t["forward"] for t in program.times]
-                held = f"{program.median(f'{kind} MiB'):.2f}" if f"{kind} MiB" in program.times[0] else "–"
-                lines.append(
-                    f"| {program.name}, {kind} | {program.median('forward'):.2f} | {program.median(kind):.2f} | "
-                    f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | {held} |"
-                )
-            if not program.times:
-                lines.append(f"| {program.name} | {program.missing} | – | – | – |")
-    return "\n".join(lines) + "\n"
+    named = {"child": case, "points": points, "steps": steps, "order": order}
+    arguments = [word for name, value in named.items() for word in (f"--{name}", str(value))]
+    ours = Program("slabwave", [sys.executable, __file__, *arguments], environment=environment)
+    other = Program("exponax", [*peer("gradients_exponax.py"), *arguments], ["exponax"], environment)
+    alternate([ours, other], rounds, [])
+    lines = [
+        f"\n## {case}, {points} points on a side, {steps} steps\n",
+        "| program | ms | of exponax | forward runs (smallest–largest) | held, MiB |",
+        "|---|---|---|---|---|",
+        *_rows(ours, ("forward", *CHECKPOINTS), other),
+        *_rows(other, ("forward", "gradient"), other),
+    ]
+    return "\n".join(lines)
+
+
+def _rows(program: Program, kinds: tuple[str, ...], base: Program) -> list[str]:
+    if not program.times:
+        return [f"| {program.name} | {program.missing} | – | – | – |"]
+    rows = []
+    for kind in kinds:
+        same = "forward" if kind == "forward" else "gradient"
+        share = f"{program.median(kind) / base.median(same):.2f}" if base.times else "–"
+        ratios = [t[kind] / t["forward"] for t in program.times]
+        of_forward = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
+        held = f"{program.median(f'{kind} MiB'):.2f}" if f"{kind} MiB" in program.times[0] else "–"
+        name = kind if kind in {"forward", "gradient"} else f'gradient, "{kind}"'
+        rows.append(f"| {program.name}, {name} | {program.median(kind):.2f} | {share} | {of_forward} | {held} |")
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--order", type=int, choices=(2, 4), default=2, help="of ETDRK; exponax' own choice is 2")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each program")
-    parser.add_argument("--line", type=int, default=256, help="points of Kuramoto–Sivashinsky")
-    parser.add_argument("--square", type=int, default=64, help="points on each side of Navier–Stokes")
     parser.add_argument("--child", choices=CASES, help=argparse.SUPPRESS)
     parser.add_argument("--points", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if options.child:
-        print(json.dumps(child(options.child, options.points, options.steps, 10)))
+        print(json.dumps(child(options.child, options.points, options.steps, options.order)))
         return
-    sizes = dict(zip(CASES, (options.line, options.square), strict=True))
-    print(f"`python benchmarks/{Path(__file__).name} {' '.join(sys.argv[1:])}`; {machine()}.\n")
-    print(table(options.steps, options.rounds, sizes))
+    print(f"`python benchmarks/{Path(__file__).name} {' '.join(sys.argv[1:])}`; {machine()}.")
+    for case, sizes in CASES.items():
+        for points, steps in sizes:
+            print(table(case, points, steps, options.order, options.rounds), flush=True)
 
 
 if __name__ == "__main__":
