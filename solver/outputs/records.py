@@ -116,6 +116,10 @@ class Records(Output):
         """Recorded values of the fields at time t: by default `values`, which does not depend on t."""
         return self.values(equation, fields)
 
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The columns on the host, which may be in double precision, from what `values_at` gives: by default that."""
+        return values
+
     @property
     def reads_changes(self) -> bool:
         """True if `values_with`, which knows how the fields change, gives the recorded values; False by default."""
@@ -222,7 +226,7 @@ def refuse_damaged(file: Rows) -> None:
         raise ConfigError(f"{file.path}: damaged; move it away to continue without its rows")
 
 
-def records_of(output: Records, equation: AnyEquation, state: State) -> dict[str, np.ndarray]:
+def records_of(output: Records, equation: AnyEquation, state: State) -> Mapping[str, np.ndarray]:
     """The arrays that an output records of a state, on the host. Collective."""
-    recorded = _values(output, equation, state.field, state.t, _forces(output, state))
-    return {name: np.asarray(values) for name, values in recorded.items()}
+    found = _values(output, equation, state.field, state.t, _forces(output, state))
+    return output.recorded({name: np.asarray(values) for name, values in found.items()})

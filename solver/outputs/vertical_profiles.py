@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from solver.diagnostics import plane_mean
@@ -38,8 +40,9 @@ class VerticalProfiles(Records):
     its gradient, `F_gradient_square`, and of each vector V the flux of ½|V|² across the planes, `V_transport`. If the
     equation has a pressure p, A may be p, and `pressure_strain_ij` are the means of p (∂u_i/∂x_j + ∂u_j/∂x_i).
     `viscosity` is ν. Stresses, variances, skewness and the budget of the turbulent energy follow from their means over
-    time: `sw.turbulence(statistics)`. Costs inverse transforms of the fields and of their gradients, an evaluation of N
-    for the pressure, and all-reduces of the means.
+    time: `sw.turbulence(statistics)`. Devices multiply deviations from the means of the planes, so that single
+    precision keeps small variances of large fields. Costs inverse transforms of the fields and of their gradients, an
+    evaluation of N for the pressure, and all-reduces of the means.
 
     Args:
         pressure: False to leave out the pressure.
@@ -61,6 +64,10 @@ class VerticalProfiles(Records):
         return RecordsLayout({axis: places}, made)
 
     def values(self, equation: AnyEquation, fields: Fields) -> Mapping[str, Array]:
+        return _means_of_products(self.values_at(equation, fields, 0.0))
+
+    def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
+        """The columns, with deviations from the means of the planes in all products."""
         vectors = equation.report.vectors(fields)
         at_points = {**equation.to_physical(fields), **vectors_at_points(equation, fields)}
         pressure = self._pressure(equation)
@@ -82,16 +89,34 @@ class VerticalProfiles(Records):
                     f"{PRESSURE}_strain_{AXES[i]}{AXES[j]}": parts[PRESSURE] * (slopes[i, j] + slopes[j, i])
                     for i, j in combinations_with_replacement(range(len(u)), 2)
                 }
-        columns |= parts | {f"{a}_{b}": parts[a] * parts[b] for a, b in combinations_with_replacement(parts, 2)}
-        columns |= {f"{a}_{a}_{a}": part**3 for a, part in parts.items()}
-        means = {name: plane_mean(column, equation.grid) for name, column in columns.items()}
+        means = {name: plane_mean(part, equation.grid) for name, part in parts.items()}
+        apart = {name: part - means[name] for name, part in parts.items()}
+        columns |= {f"{a}_{b}": apart[a] * apart[b] for a, b in combinations_with_replacement(parts, 2)}
+        columns |= {f"{a}_{a}_{a}": deviation**3 for a, deviation in apart.items()}
+        means |= {name: plane_mean(column, equation.grid) for name, column in columns.items()}
         viscosity = _viscosity(equation)
         if viscosity is not None and VISCOSITY not in means:
             means[VISCOSITY] = jnp.asarray(viscosity, equation.grid.dtype)
         return means
 
+    def recorded(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return _means_of_products({name: column.astype(np.float64) for name, column in values.items()})
+
     def _pressure(self, equation: AnyEquation) -> Pressure | None:
         return equation.report.velocity_pressure() if self.pressure else None
+
+
+def _means_of_products(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """⟨A B⟩ and ⟨A³⟩ from ⟨A⟩, ⟨A'B'⟩ and ⟨A'³⟩, in the precision that the columns have."""
+    made = dict(columns)
+    means = {name: mean for name, mean in columns.items() if f"{name}_{name}_{name}" in columns}
+    for a, b in product(means, repeat=2):
+        if f"{a}_{b}" in columns:
+            made[f"{a}_{b}"] = columns[f"{a}_{b}"] + means[a] * means[b]
+    for a, mean in means.items():
+        cube = f"{a}_{a}_{a}"
+        made[cube] = columns[cube] + 3 * mean * columns[f"{a}_{a}"] + mean**3
+    return made
 
 
 def _viscosity(equation: AnyEquation) -> Any:

@@ -252,3 +252,21 @@ def test_profiles_are_drawn_against_the_height(run, tmp_path):
     np.testing.assert_allclose(budget, 0, atol=1e-12)
     height = shown[0].lines[0].get_ydata()
     np.testing.assert_allclose(height, opened.records["vertical-profiles"]["z"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 4])
+def test_single_precision_keeps_a_variance_beside_a_large_mean(make_grid, tmp_path, devices):
+    """A temperature of 300 ± 0.01, whose square has seven digits in single precision."""
+    grid = make_grid((12, 12, 10), devices, precision="float32")
+    flow = sw.equations.NavierStokes(grid, NU, scalars={"T": sw.PassiveScalar(0.0)})
+    u = jnp.zeros((3, *grid.physical_shape), np.float32)
+    hot = sw.sample(lambda x, y, z: 300 + 0.01 * jnp.sin(x) * jnp.cos(y) * (1 + jnp.sin(x)) + 0 * z, grid)
+    state = sw.initial_state(flow, Krogstad4(), {"velocity": u, "T": hot})
+    outputs = [VerticalProfiles(every_steps=1), Statistics(of=("vertical-profiles",), sample_steps=1, every_steps=2)]
+    sw.run(flow, Krogstad4(), state, end=0.002, step=0.001, directory=tmp_path / "run", outputs=outputs)
+    found = sw.open_run(tmp_path / "run")
+    for profiles in (found.records["vertical-profiles"].isel(t=0), found.statistics["vertical-profiles"].isel(t=0)):
+        of_planes = sw.turbulence(profiles)
+        np.testing.assert_allclose(of_planes["T_T"], 1e-4 * (1 / 4 + 3 / 16), rtol=5e-3)
+        np.testing.assert_allclose(profiles["T_T"], 300**2 + 1e-4 * (1 / 4 + 3 / 16), atol=0.05)
