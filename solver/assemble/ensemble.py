@@ -80,13 +80,13 @@ class Ensemble:
         max_step: float | None = None,
         end: ArrayLike | None = None,
         max_steps: int | None = None,
-        checkpoint: str = "sqrt",
+        checkpoint: str = "auto",
     ) -> Rows[State]:
         """Integrate every member; pure and differentiable, as `integrate` is.
 
         Args:
             step, control, cfl, tolerance, max_step: as of `integrate`, one for all or one for each member.
-            steps, end, max_steps, checkpoint: as of `integrate`, for all.
+            steps, end, max_steps, checkpoint: as of `integrate`, for all; `auto` counts the memory of all members.
 
         Returns:
             The states by number: `result[3]` is the state of member 3, and `result.batch` one state with members along
@@ -109,7 +109,7 @@ class Ensemble:
         )  # fmt: skip
 
     def rollout(
-        self, *, step: float | Sequence[float], steps: int, every: int = 1, checkpoint: str = "sqrt"
+        self, *, step: float | Sequence[float], steps: int, every: int = 1, checkpoint: str = "auto"
     ) -> tuple[Array, Rows[Fields]]:
         """Roll out every member, as `rollout` does.
 

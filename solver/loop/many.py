@@ -25,9 +25,11 @@ from solver.loop.batch import (
     state_of,
     with_own,
 )
+from solver.loop.checkpointing import chosen_checkpoint
 from solver.loop.course import BlowUp, Course
 from solver.loop.members import Members
 from solver.loop.pure import integrate
+from solver.loop.pure_steps import checked_steps
 from solver.loop.schedule import Schedule
 from solver.loop.step_warnings import rounded_time_at_start, warn_of_rounded_time
 from solver.loop.sums import traced
@@ -87,13 +89,15 @@ def integrate_members(
     steps: int | None = None,
     end: Any = None,
     max_steps: int | None = None,
-    checkpoint: str = "sqrt",
+    checkpoint: str,
 ) -> Rows[State]:
     """`integrate` of every member: so many steps of its control's size, or up to `end`, one for all or one each."""
     batch = _Batch(modules, states)
     _warn_of_rounded_time(modules, states, steps, end)
     ends = jnp.broadcast_to(jnp.asarray(0.0 if end is None else end), (len(modules),))
     ends = jnp.concatenate([ends, jnp.broadcast_to(ends[0], (batch.size - len(modules),))])
+    attempts, are_equal = (steps, True) if end is None else (max_steps, False)
+    checkpoint = batch.chosen_checkpoint(checkpoint, attempts, are_equal=are_equal)
     how = Static((*batch.how, steps, end is not None, max_steps, checkpoint))
     arrays, numbers = _integrated(*modules[0], batch.own, batch.arrays, batch.numbers, ends, how)
     return Rows(state_of(arrays, numbers, None), len(modules), batch.state_at)
@@ -105,7 +109,7 @@ def rollout_members(
     """`rollout` of every member, with steps of its control's size."""
     batch = _Batch(modules, states)
     _warn_of_rounded_time(modules, states, steps, None)
-    how = Static((*batch.how, steps, every, checkpoint))
+    how = Static((*batch.how, steps, every, batch.chosen_checkpoint(checkpoint, steps, are_equal=True)))
     times, values = _rolled(*modules[0], batch.own, batch.arrays, batch.numbers, how)
     own = {name: jax.ShapeDtypeStruct(v.shape[1:], v.dtype, sharding=_own(v, batch.mesh)) for name, v in values.items()}
     layout = BatchArrays(own, batch.mesh, batch.size)
@@ -182,6 +186,11 @@ class _Batch:
     def how(self) -> tuple[Any, ...]:
         """The mesh, the shardings of the arrays, and the kind of the random key."""
         return self.mesh, tuple(jax.tree.leaves(self._layout.shardings)), self.kind
+
+    def chosen_checkpoint(self, checkpoint: str, steps: Any, *, are_equal: bool) -> str:
+        """The choice for a gradient; if the caller leaves it open, by the memory that all members need."""
+        count = checked_steps(steps, checkpoint)
+        return chosen_checkpoint(checkpoint, count, self.arrays, self.mesh, are_equal=are_equal)
 
     def state_at(self, batch: State, place: int) -> State:
         """The state of the member at a place."""

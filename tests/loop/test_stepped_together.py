@@ -159,6 +159,23 @@ def test_gradients_pass_through_members():
         assert float(slopes[i]) == pytest.approx(float(energy(at + shift) - energy(at - shift)) / 2e-5, rel=1e-6)
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(("memory", "kind"), [(1e12, "none"), (3e5, "steps"), (1e3, "sqrt")])
+def test_what_a_gradient_keeps_is_chosen_by_the_memory_of_all_members(monkeypatch, memory, kind):
+    monkeypatch.setattr("solver.loop.checkpointing._memory_of_a_device", lambda: memory)
+    equations, states = vorticities(grid_on(1, 1), sw.steppers.IFRK2())
+
+    def repeated(**options):
+        def run(states):
+            ensemble = sw.Ensemble(equations, sw.steppers.IFRK2(), states)
+            return ensemble.integrate(step=0.05, steps=30, **options).batch.field
+
+        return str(jax.make_jaxpr(run)(states)).count("prevent_cse")
+
+    assert repeated() == repeated(checkpoint=kind)
+    assert len({repeated(checkpoint=other) for other in ("none", "steps", "sqrt")}) == 3
+
+
 @pytest.mark.thorough
 def test_a_run_of_every_member(tmp_path):
     stepper = sw.steppers.IFRK2()
