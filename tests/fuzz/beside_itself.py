@@ -124,7 +124,12 @@ def same(one: Path, other: Path) -> bool:
     if one.suffix == ".csv":
         return one.read_bytes() == other.read_bytes()
     with h5py.File(one) as a, h5py.File(other) as b:
-        return set(a) == set(b) and all(np.array_equal(a[name][()], b[name][()]) for name in a)
+        return set(a) == set(b) and all(_same_values(a[name][()], b[name][()]) for name in a)
+
+
+def _same_values(one: Any, other: Any) -> bool:
+    """Whether two arrays have the same values; what is not known (NaN) in both is the same."""
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind in "fc")
 
 
 def read_by_every_command(table: Table, folder: Path) -> str:
