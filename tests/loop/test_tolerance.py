@@ -129,6 +129,19 @@ def test_buoyancy_that_starts_at_zero_counts_as_much_as_velocity(make_grid):
     assert {name: float(value) for name, value in scales.items()} == {"velocity": 0.5, "buoyancy": 1.0}
 
 
+def test_coefficients_that_are_kept_are_as_real_as_a_mean_field_of_zero_leaves_them(make_grid):
+    """Without a mean field L couples nothing, and is real; with an array of zero it is complex."""
+    grid, stepper = make_grid((6, 6, 6), devices=1), sw.steppers.IFRK2()
+    start = {name: sw.sample(lambda x, y, z: jnp.sin(x) * jnp.cos(y + z), grid)[None] for name in ("vorticity", "flux")}
+    ends = []
+    for mean_field in (0.0, jnp.asarray(0.0)):
+        equation = sw.equations.ReducedMHD(grid, mean_field=mean_field, viscosity=0.1)
+        state = sw.initial_state(equation, stepper, start)
+        ends.append(list(sw.evolve(equation, stepper, state, end=0.1, tolerance=1e-4, max_step=0.02))[-1])
+    for name in start:
+        np.testing.assert_allclose(ends[0].field[name], ends[1].field[name], atol=1e-14)
+
+
 @pytest.mark.parametrize("age", [1.0, 1e9])
 def test_a_passive_scalar_of_large_numbers_counts_for_itself_alone(make_grid, age):
     """In units in which an age is 1e9 the floor of the vorticity was a millionth of that; a small one has a floor."""
