@@ -242,10 +242,11 @@ def _statistics(into: Path, section: Table, course: Any, bound: float, outputs: 
                     _near(f"variance of {column}", file[f"{column}_variance_in_time"][row], spread, near, size**2)
         if path is None:
             continue
+        largest = max(np.abs(values).max() for n in sampled for values in course.values(n).values())
         with h5py.File(path) as file:
             for name in section["fields"]:
                 values = np.array([course.values(n)[name] for n in sampled])
-                size = np.abs(values).max() + 1e-12
+                size = np.abs(values).max() + 1e-6 * largest + 1e-12  # a field at rest among others that move
                 for suffix, wanted in (("mean", mean(values)), ("variance", mean((values - mean(values)) ** 2))):
                     found = file[f"{name}_{suffix}"][()]
                     found = found[None] if found.ndim == wanted.ndim - 1 else np.moveaxis(found, -1, 0)
