@@ -157,7 +157,7 @@ def _nothing_unless(conditions: Sequence[Any], obstacle: Obstacle) -> Obstacle:
 
 
 def by_name(given: Any) -> dict[str, Obstacle]:
-    """Obstacles by name, of one or of a mapping.
+    """Obstacles in the order of their names, of one or of a mapping. JAX brings dicts into this order.
 
     Raises:
         TypeError: something else.
@@ -165,7 +165,7 @@ def by_name(given: Any) -> dict[str, Obstacle]:
     named = {ONLY: given} if isinstance(given, Obstacle) else given
     if not isinstance(named, Mapping) or not all(isinstance(value, Obstacle) for value in named.values()):
         raise TypeError(f"bodies {given!r}: one of solver.bodies is needed, or a dict of them by name")
-    return dict(named)
+    return dict(sorted(named.items()))
 
 
 def _is_zero(value: Any) -> bool:

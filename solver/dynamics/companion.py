@@ -150,7 +150,7 @@ class Companion(eqx.Module):
 
 
 def named_companions(what: str, given: Any) -> Mapping[str, Companion]:
-    """Companions by name, as an equation is given them.
+    """Companions in the order of their names, as an equation is given them. JAX brings dicts into this order.
 
     Args:
         what: name of the argument, for messages.
@@ -163,7 +163,7 @@ def named_companions(what: str, given: Any) -> Mapping[str, Companion]:
     if not isinstance(named, Mapping) or not all(isinstance(one, Companion) for one in named.values()):
         such = "particles such as sw.particles.Tracers(count=1000)" if what == "particles" else "companions"
         raise TypeError(f"{what} = {given!r}: a dict by name is needed, of {such}, or of a class of your own")
-    return named
+    return dict(sorted(named.items()))
 
 
 def together(one: Mapping[str, Companion], other: Mapping[str, Companion]) -> dict[str, Companion]:

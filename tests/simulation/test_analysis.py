@@ -101,6 +101,24 @@ def carry_out(flow, first, folder, *outputs, **options):
 
 
 @pytest.mark.slow
+def test_a_run_with_bodies_goes_on_with_the_columns_that_it_has(tmp_path):
+    """Whatever the order in which bodies were named; outputs are told of them through JAX, which sorts dicts."""
+    grid = sw.Grid((12, 10), mesh=GROUPS["step"])
+    ball = lambda x: sw.bodies.Sphere(centre=(x, 3.0), radius=0.8, eta=0.1)  # noqa: E731
+    flow = sw.equations.NavierStokes(grid, viscosity=0.02, bodies={"right": ball(4.5), "left": ball(1.5)})
+    start = sw.sample(lambda x, y: (jnp.sin(y) + 0 * x, jnp.cos(x) + 0 * y), grid)
+    state = sw.initial_state(flow, sw.steppers.IFRK2(), start)
+    for end, more in ((0.02, {}), (0.04, {"resume": True})):
+        sw.run(
+            flow, sw.steppers.IFRK2(), state, step=0.01, end=end, directory=tmp_path / "run", analyse=GROUPS["analyse"],
+            outputs=[sw.outputs.Series(every_steps=1)], **more
+        )  # fmt: skip
+    rows = sw.open_run(tmp_path / "run").series
+    assert list(rows["step"]) == [0, 1, 2, 3, 4]
+    assert list(rows).index("left_force_x") < list(rows).index("right_force_x")
+
+
+@pytest.mark.slow
 def test_each_output_is_carried_out_by_its_group(flow, first, tmp_path):
     carry_out(flow, first, tmp_path / "run", Where(every_steps=4), WhereBitsAreKept(every_steps=4))
     apart = [place for place in PLACES if place[0] == "where"]
