@@ -16,6 +16,7 @@ from jaxtyping import Array
 from solver.bodies.body import Body, Obstacle, Point, Scene, need, nothing_unless
 from solver.bodies.free import Round, free_bodies
 from solver.bodies.sponge import Sponge
+from solver.static import is_zero
 
 ONLY = "body"  # name of an obstacle that is given without one
 
@@ -59,13 +60,12 @@ class Obstacles(eqx.Module):
 
     def motion_at_start(self) -> Array:
         """The motion of the free bodies, one after the other in the order of their names."""
-        free, d = self.free, self.scene.dimensions
-        return jnp.concatenate([free[name].motion_at_start(d) for name in sorted(free)])
+        return jnp.concatenate([body.motion_at_start(self.scene.dimensions) for body in self.free.values()])
 
     def at_motion(self, motion: Array, t: ArrayLike | None = None) -> dict[str, Obstacle]:
         """All obstacles by name, the free bodies where they are at time t; `motion` as `motion_at_start` has it."""
         free = self.free
-        each = zip(sorted(free), motion.reshape(len(free), -1), strict=True)
+        each = zip(free, motion.reshape(len(free), -1), strict=True)
         return {**self.named, **{name: free[name].at_motion(own, t) for name, own in each}}
 
     def at_rest(self, at: Point) -> Array | float:
@@ -80,7 +80,7 @@ class Obstacles(eqx.Module):
             if not obstacle.is_at_rest:
                 strength, target = obstacle.strength(at, t, self.scene), obstacle.towards(at, t, self.scene)
                 total = total + strength
-                sources = [s if _is_zero(u) else s + strength * u for s, u in zip(sources, target, strict=True)]
+                sources = [s if is_zero(u) else s + strength * u for s, u in zip(sources, target, strict=True)]
         return total, sources
 
     @property
@@ -166,10 +166,6 @@ def by_name(given: Any) -> dict[str, Obstacle]:
     if not isinstance(named, Mapping) or not all(isinstance(value, Obstacle) for value in named.values()):
         raise TypeError(f"bodies {given!r}: one of solver.bodies is needed, or a dict of them by name")
     return dict(sorted(named.items()))
-
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, float) and value == 0
 
 
 def _need_apart(why: str, a: Body, b: Body, scene: Scene) -> list[Any]:

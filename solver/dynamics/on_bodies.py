@@ -68,7 +68,7 @@ def motion_rates(obstacles: Obstacles, grid: Grid, u: Array, change: Array, t: A
     """The time derivative of the motion of the bodies that the flow moves, where they are; see `forces`."""
     free, scene = obstacles.free, obstacles.scene
     rates = []
-    for _, body in sorted(free.items()):
+    for body in free.values():
         force, torque, _ = _load(body, scene, grid, u, change, t)
         rates.append(body.accelerations(force, torque, scene))
     return jnp.concatenate(rates)

@@ -13,8 +13,8 @@ checkpoint  memory               steps that are taken
 
 A transposed step costs one to two of forward ones. Without a gradient all of them cost the same. `auto` is `none` for
 equal steps where 16 n S, about n R, is at most 1/64 of a device's memory; `steps` where n S is at most a quarter of it;
-else `sqrt`. Equal steps take a tenth to a quarter less of time with `none`. Chosen steps, where R is written for
-attempts that are not needed, too, may take more (benchmarks/gradients.md).
+else `sqrt`. With `none` equal steps take up to three tenths less of the time of `steps`, about as long at most.
+Chosen steps, where R is written for attempts that are not needed, too, take more (benchmarks/gradients.md).
 
 Source: Griewank, Optim. Methods Softw. 1 (1992) 35, for `sqrt`, with one level of checkpoints.
 """

@@ -113,7 +113,7 @@ class Records(Output):
         """The columns' arrays, the same on every device; a pure function that is traced under `jit`."""
 
     def values_at(self, equation: AnyEquation, fields: Fields, t: ArrayLike) -> Mapping[str, Array]:
-        """Recorded values of the fields at time t: by default `values`, which does not depend on t."""
+        """Values of the fields at time t, of which `recorded` makes the columns: by default `values`."""
         return self.values(equation, fields)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
